@@ -11,7 +11,6 @@ import contextlib
 import io
 import json
 import os
-import random
 import sys
 import tempfile
 from functools import cache
@@ -21,7 +20,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from company_runs import COSTS, trial
+from company_runs import COSTS, factors, trial
+from memory_directory import in_memory
 from tonnage.analysis.load_line.estimate import WITHIN
 from tonnage.cli import main as tonnage
 
@@ -33,15 +33,15 @@ MIB = 1 << 20
 def truth(knee: int, offered: int) -> tuple[int, float]:
     """The smallest number of tasks within 5 % of the plateau, and that, in bytes per second."""
     cost_s = COSTS["stream-read"]
-    chance = random.Random(f"{knee} {offered}")
-    rates = [trial(chance, knee, cost_s, (cost_s, float(offered)), LONG_S, n)[0] for n in range(1, MOST + 1)]
+    drawn = factors(f"{knee} {offered}")
+    rates = [trial(drawn, knee, cost_s, (cost_s, float(offered)), LONG_S, n)[0] for n in range(1, MOST + 1)]
     return next(n for n, rate in enumerate(rates, 1) if rate >= WITHIN * max(rates)), MIB * max(rates)
 
 
 def probe(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     """One probe: the truth, both intervals, and whether a line was claimed."""
     target = f"sim:knee={cell['knee']},plateau=1GB/s,noise={cell['noise']}{cell['more']}"
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory(dir=in_memory()) as directory:
         out, said = Path(directory) / "run", io.StringIO()
         words = ["probe", target, "--op", "read", "--beside", f"stream-write@{cell['share']}"]
         words += ["--budget", cell["budget"], "--seed", str(seed), "--json", "--no-report", "--no-keep"]

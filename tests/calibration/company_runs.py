@@ -19,11 +19,15 @@ import os
 import random
 import sys
 import tempfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from memory_directory import in_memory
 from tonnage.cli import main as tonnage
 
 TASKS, COMPANY_TASKS = 8, 32
@@ -42,91 +46,101 @@ def share(knee: int, in_flight: int) -> float:
     return min(1.0, 0.95 * in_flight / (knee - 0.5))
 
 
+def factors(seed: str) -> Iterator[float]:
+    """What the times of operations are multiplied by: log-normal, of mean 1. Written out, for millions are drawn: pairs
+    of normal numbers as ``random.gauss`` makes them (Box and Muller 1958)."""
+    uniform = random.Random(seed).random
+    while True:
+        angle = uniform() * math.tau
+        radius = math.sqrt(-2 * math.log(1 - uniform()))
+        yield math.exp(-(JITTER**2) / 2 + math.cos(angle) * radius * JITTER)
+        yield math.exp(-(JITTER**2) / 2 + math.sin(angle) * radius * JITTER)
+
+
 def trial(
-    chance: random.Random, knee: int, cost_s: float, beside: tuple[float, float] | None, seconds: float,
+    drawn: Iterator[float], knee: int, cost_s: float, beside: tuple[float, float] | None, seconds: float,
     tasks: int = TASKS,
 ) -> tuple[float, float]:  # fmt: skip
     """Operations per second and p99 of the ``tasks`` that are measured; ``beside``: cost and rate of company."""
     in_flight, due = 0, list[tuple[float, int, int]]()
     waits: list[float] = []
-    begun: dict[int, float] = {}
+    begun = [0.0] * tasks
     turns = [0] * COMPANY_TASKS
-
-    def begin(now: float, task: int, cost: float) -> None:
-        nonlocal in_flight
-        in_flight += 1
-        begun[task] = now
-        factor = math.exp(chance.gauss(-(JITTER**2) / 2, JITTER))
-        heapq.heappush(due, (now + in_flight * cost / share(knee, in_flight) * factor, 1, task))
+    company_s, rate = beside or (0.0, math.inf)
+    # How long an operation takes that begins as one of so many in flight, without its factor.
+    own_s, other_s = (
+        [0.0, *(n * cost / share(knee, n) for n in range(1, tasks + COMPANY_TASKS + 1))] for cost in (cost_s, company_s)
+    )
 
     def start_of(task: int) -> float:
-        turn = turns[task - tasks] * COMPANY_TASKS + task - tasks
-        return turn / beside[1] if beside else 0.0
+        return (turns[task - tasks] * COMPANY_TASKS + task - tasks) / rate
 
     if beside is not None:
         for task in range(tasks, tasks + COMPANY_TASKS):
             heapq.heappush(due, (start_of(task), 0, task))
-    starts = [(LEAD_S, 0, task) for task in range(tasks)]
-    for one in starts:
-        heapq.heappush(due, one)
+    for task in range(tasks):
+        heapq.heappush(due, (LEAD_S, 0, task))
     end, last = LEAD_S + seconds, LEAD_S
     # All tasks that are measured are in flight before any of their operations takes its time.
     waiting = tasks
     while due:
-        now, ends, task = heapq.heappop(due)
-        if task < tasks and not ends:
+        now, ends, task = due[0]
+        if task < tasks and ends:
+            waits.append(now - begun[task])
+            last = now
+            if now < end:
+                begun[task] = now
+                heapq.heapreplace(due, (now + own_s[in_flight] * next(drawn), 1, task))
+                continue
+            in_flight -= 1
+            heapq.heappop(due)
+            if all(at[2] >= tasks for at in due):
+                break
+        elif task < tasks:
+            heapq.heappop(due)
             waiting -= 1
             in_flight += 1
             if waiting == 0:
-                in_flight -= tasks
-                held = in_flight + tasks
+                begun = [now] * tasks
                 for own in range(tasks):
-                    begun[own] = now
-                    factor = math.exp(chance.gauss(-(JITTER**2) / 2, JITTER))
-                    heapq.heappush(due, (now + held * cost_s / share(knee, held) * factor, 1, own))
-                in_flight = held
-            continue
-        if ends:
+                    heapq.heappush(due, (now + own_s[in_flight] * next(drawn), 1, own))
+        elif ends:
             in_flight -= 1
-            if task < tasks:
-                waits.append(now - begun[task])
-                last = now
-                if now < end:
-                    begin(now, task, cost_s)
-                elif all(at[2] >= tasks for at in due):
-                    break
-            else:
-                heapq.heappush(due, (max(now, start_of(task)), 0, task))
-        elif beside is not None:
+            heapq.heapreplace(due, (max(now, start_of(task)), 0, task))
+        else:
             turns[task - tasks] += 1
-            begin(now, task, beside[0])
+            in_flight += 1
+            heapq.heapreplace(due, (now + other_s[in_flight] * next(drawn), 1, task))
     waits.sort()
     return len(waits) / (last - LEAD_S), waits[max(math.ceil(0.99 * len(waits)) - 1, 0)]
 
 
-@cache
-def logarithm(which: int, knee: int, measured: str, company: str, offered: float | None, seconds: float) -> float:
-    """Mean over trials of the logarithm of throughput (0) or p99 (1); ``offered``: the rate of company, if it runs."""
-    trials, length_s = ((LONG_TRIALS, LONG_S), (TRIALS, seconds))[which]
-    chance = random.Random(f"{measured} {company} {offered is None}")
-    beside = None if offered is None else (COSTS[company], offered)
-    several = (trial(chance, knee, COSTS[measured], beside, length_s) for _ in range(trials))
-    return fmean(math.log(one[which]) for one in several)
-
-
-def truth(cell: dict[str, Any], measured: str, company: str, offered: float, seconds: float) -> list[float]:
+def truth(cell: dict[str, Any], measured: str, company: str, offered: float, seconds: float) -> tuple[float, float]:
     """Throughput and p99 beside ÷ alone: geometric means over trials."""
-    found = [
-        [logarithm(which, cell["knee"], measured, company, rate, seconds) for rate in (offered, None)]
-        for which in (0, 1)
-    ]
-    return [math.exp(beside - alone) for beside, alone in found]
+    ratios = []
+    for which, trials, length_s in ((0, LONG_TRIALS, LONG_S), (1, TRIALS, seconds)):
+        alone, beside = (
+            logarithm(cell["knee"], measured, company, rate, (which, trials, length_s)) for rate in (None, offered)
+        )
+        ratios.append(math.exp(beside - alone))
+    return ratios[0], ratios[1]
+
+
+@cache
+def logarithm(knee: int, measured: str, company: str, offered: float | None, of: tuple[int, int, float]) -> float:
+    """Mean logarithm of throughput (0) or p99 (1) over so many trials of such a length, alone or beside company that is
+    offered this rate. Alone it is the same for all seeds."""
+    which, trials, length_s = of
+    drawn = factors(f"{measured} {company} {offered is None}")
+    beside = None if offered is None else (COSTS[company], offered)
+    several = (trial(drawn, knee, COSTS[measured], beside, length_s) for _ in range(trials))
+    return fmean(math.log(one[which]) for one in several)
 
 
 def run(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     """One run: of each cell of its matrix both truths and both intervals."""
     target = f"sim:knee={cell['knee']},plateau=1GB/s,names={NAMES},noise={cell['noise']}{cell['more']}"
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory(dir=in_memory()) as directory:
         out, said = Path(directory) / "run", io.StringIO()
         words = ["company", target, *cell["workloads"], "--share", cell["share"], "--budget", cell["budget"]]
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):

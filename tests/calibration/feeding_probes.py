@@ -20,6 +20,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from feeding_model import Loader, most_fed
+from memory_directory import in_memory
 from tonnage.cli import main as tonnage
 
 MOST = 64
@@ -72,7 +73,7 @@ utilisation = {objective}
 most = {most}
 budget = "{cell["budget"]}"
 """
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory(dir=in_memory()) as directory:
         file, said = Path(directory) / "c.toml", io.StringIO()
         file.write_text(text, encoding="utf-8")
         argv = ["run", str(file), "--json", "--no-report", "--out", str(Path(directory) / "run")]

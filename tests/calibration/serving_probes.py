@@ -19,6 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from memory_directory import in_memory
 from serving_model import Conversations, most_served
 from tonnage.cli import main as tonnage
 
@@ -66,7 +67,7 @@ p95 = "{round(objective_s * 1e9)}ns"
 most = {MOST}
 budget = "{round(budget_s * 1e9)}ns"
 """
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory(dir=in_memory()) as directory:
         file, said = Path(directory) / "c.toml", io.StringIO()
         file.write_text(text, encoding="utf-8")
         argv = ["run", str(file), "--json", "--no-report", "--out", str(Path(directory) / "run")]

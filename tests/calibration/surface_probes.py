@@ -17,6 +17,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent))
+
+from memory_directory import in_memory
 from tonnage.cli import main as tonnage
 
 MAX_TASKS = 32
@@ -66,7 +69,7 @@ def probe(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     target = (
         "sim:" + ",".join(f"{key}={value}" for key, value in model.items()) + f",noise={cell['noise']}{cell['more']}"
     )
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory(dir=in_memory()) as directory:
         out, said = Path(directory) / "run", io.StringIO()
         argv = ["probe", target, "--surface", "--op", "write", "--seed", str(seed), "--json", "--no-report"]
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):

@@ -47,8 +47,9 @@ const CELLS_BITS: u32 = 11;
 const LARGEST_NS: u64 = LONGEST_NS.next_power_of_two() - 1;
 /// Cells of all of these.
 const CELLS: usize = cell_of(LARGEST_NS) + 1;
-/// Cells that are looked at together.
+/// Cells that are looked at together, and how many such stretches there are.
 const STRETCH: usize = 64;
+const STRETCHES: usize = CELLS.div_ceil(STRETCH);
 
 /// The cell of a latency up to the largest. Latencies of one cell are [equivalent](Histogram::equivalent) in a histogram.
 #[inline]
@@ -79,6 +80,9 @@ const fn middle_of(cell: usize) -> u64 {
 #[derive(Clone)]
 pub struct LatencyRecorder {
     counts: Box<[u64; CELLS]>,
+    /// The stretches that may have operations. The latencies of a task lie in a few hundred of the 33,000 cells, and to read
+    /// the others takes longer than a short phase.
+    touched: [bool; STRETCHES],
 }
 
 impl fmt::Debug for LatencyRecorder {
@@ -101,7 +105,7 @@ impl LatencyRecorder {
     #[must_use]
     pub fn new() -> Self {
         let counts = vec![0; CELLS].into_boxed_slice();
-        Self { counts: counts.try_into().expect("it has that size") }
+        Self { counts: counts.try_into().expect("it has that size"), touched: [false; STRETCHES] }
     }
 
     /// Counts one operation.
@@ -113,24 +117,24 @@ impl LatencyRecorder {
     /// Counts several operations that took the same time.
     #[inline]
     pub fn record_many(&mut self, latency_ns: u64, count: u64) {
-        self.counts[cell_of(if latency_ns > LARGEST_NS { LONGEST_NS } else { latency_ns })] += count;
+        let cell = cell_of(if latency_ns > LARGEST_NS { LONGEST_NS } else { latency_ns });
+        self.counts[cell] += count;
+        self.touched[cell / STRETCH] = true;
     }
 
     /// Adds the operations of another task.
     pub fn add(&mut self, other: &Self) {
         for (cell, count) in other.counted() {
             self.counts[cell] += count;
+            self.touched[cell / STRETCH] = true;
         }
     }
 
     /// The cells that have operations, from the lowest, with how many.
-    ///
-    /// A task's latencies lie in a few hundred of the 33,000 cells: stretches of zeros are passed over at the speed of the
-    /// memory.
     fn counted(&self) -> impl Iterator<Item = (usize, u64)> {
-        let stretches = self.counts.chunks(STRETCH).enumerate();
-        let some = stretches.filter(|(_, counts)| counts.iter().fold(0, |any, count| any | count) != 0);
-        some.flat_map(|(at, counts)| (at * STRETCH..).zip(counts.iter().copied())).filter(|(_, count)| *count > 0)
+        let touched = self.counts.chunks(STRETCH).enumerate().zip(self.touched).filter(|(_, touched)| *touched);
+        let cells = touched.flat_map(|((at, counts), _)| (at * STRETCH..).zip(counts.iter().copied()));
+        cells.filter(|(_, count)| *count > 0)
     }
 
     /// The same as a histogram, for the files.

@@ -78,6 +78,9 @@ _LARGEST = (1 << 63) - 1
 """Of a whole number: what other readers of such a file can hold."""
 _ODD = re.compile(rb"[0-9]{19}|[0-9][eE]\+?[0-9]{3}|\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
 """What only a line that has a number too large, or half of a character, has in it."""
+_ALIKE = bytes.maketrans(b"123456789ED", b"000000000ed")
+_SIGNS = (b"0" * 19, b"0e000", b"0e+000", b"\\ud", b"\xed")
+"""Of these ``_ODD`` needs one, among bytes that are made alike: to look for them takes a twentieth of the time."""
 _HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Half of a character. Those in between stand for bytes of a name that is no UTF-8."""
 _LARGEST_FACT = (1 << 64) - 1
@@ -291,7 +294,12 @@ def _regular(path: Path) -> None:
 
 def _is_odd(path: Path) -> bool:
     """Whether a file has what each of its lines has to be looked at for; of a long one that takes too long to ask."""
-    return path.stat().st_size <= _SHORT_FILE and _ODD.search(path.read_bytes()) is not None
+    return path.stat().st_size <= _SHORT_FILE and _has_odd(path.read_bytes())
+
+
+def _has_odd(data: bytes) -> bool:
+    alike = data.translate(_ALIKE)
+    return any(sign in alike for sign in _SIGNS) and _ODD.search(data) is not None
 
 
 def _check_manifest(manifest: Json, where: str) -> None:
@@ -365,7 +373,7 @@ def _parse(data: bytes, where: str, largest: int = _LARGEST) -> Any:
         raise RecordError(f"{where} is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise RecordError(f"{where} is not a JSON object")
-    if _ODD.search(data):
+    if _has_odd(data):
         try:
             _check_values("", value, where, largest)
         except RecursionError as error:

@@ -233,9 +233,10 @@ def _draws_of(known: _CurveKey) -> tuple[Floats, Floats]:
     top = found.plateau[drawn] + noise * random.standard_normal(_DRAWS) / np.sqrt(found.weight[drawn])
     free, errors = found.free[drawn] > 0, random.standard_normal((_DRAWS, len(curve.tasks)))
     fitted = top[:, None] + found.shape[drawn]
-    fitted += noise[:, None] * found.lever[drawn] * random.standard_normal(_DRAWS)[:, None]
+    lever = found.lever[drawn]
+    fitted += noise[:, None] * lever * random.standard_normal(_DRAWS)[:, None]
     # A formula may be highest between two measured numbers, a line is at one of its ends.
-    sloped = found.lever[drawn].any(axis=1)
+    sloped = lever.any(axis=1)
     plateau = np.where(sloped, np.where(free, -np.inf, fitted).max(axis=1), top)
     own = curve.level + noise[:, None] * errors / np.sqrt(curve.count)
     levels = np.where(free, np.minimum(own, plateau[:, None]), fitted)

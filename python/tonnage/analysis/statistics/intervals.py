@@ -25,8 +25,11 @@ _NORMAL_FROM = 1e12
 """Degrees of freedom from which Student's t is the normal distribution in double precision."""
 _STIRLING_FROM = 200.0
 """From where three terms of Stirling's series are double precision."""
+_MOST_STEPS = 200
+"""To a quantile; a few are enough where rounding lets them come to an end."""
 _MOST_SUMMED = 1000
 """Tosses whose numbers of outcomes are added up one by one."""
+_ROOT_2 = math.sqrt(2)
 _ERFC_UNTIL = -30.0
 """Below it the error function underflows, and the asymptotic series has double precision."""
 
@@ -46,7 +49,9 @@ def student_t_quantile(probability: float, degrees: float) -> float:
     # Newton's steps for the logarithm of the tail over the logarithm of the value, which is concave: after the first
     # step they come from one side.
     log_norm = _log_gamma_step(degrees / 2, 0.5) - 0.5 * math.log(degrees * math.pi)
-    for _ in range(200):
+    seen: list[float] = []
+    while len(seen) < _MOST_STEPS:
+        seen.append(value)
         whole = degrees + value * value
         beyond = 0.5 * _beta_tail(degrees / 2, 0.5, degrees / whole, value * value / whole)
         density = math.exp(log_norm - (degrees + 1) / 2 * math.log1p(value * value / degrees))
@@ -54,6 +59,10 @@ def student_t_quantile(probability: float, degrees: float) -> float:
         value *= math.exp(step)
         if abs(step) < 4e-16:
             break
+        if value in seen:
+            # Rounding leads around in a circle: this is where all steps would end.
+            circle = seen[seen.index(value) :]
+            return circle[(_MOST_STEPS - len(seen)) % len(circle)]
     return value
 
 
@@ -85,9 +94,9 @@ def log_normal_cdf(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _log_normal_cdf(value: float) -> float:
     if value > 0:
-        return math.log1p(-0.5 * math.erfc(value / math.sqrt(2)))
+        return math.log1p(-0.5 * math.erfc(value / _ROOT_2))
     if value > _ERFC_UNTIL:
-        return math.log(0.5 * math.erfc(-value / math.sqrt(2)))
+        return math.log(0.5 * math.erfc(-value / _ROOT_2))
     square = 1 / (value * value)
     series = 1 - square * (1 - 3 * square * (1 - 5 * square * (1 - 7 * square)))
     return -0.5 * value * value - math.log(-value) - 0.5 * math.log(2 * math.pi) + math.log(series)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import import_module
 from itertools import product
@@ -78,7 +78,7 @@ class Setting:
 
     def as_dict(self) -> SettingValues:
         """As it stands in ``trials.jsonl``."""
-        values = asdict(self)
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         if self.beside is None:
             # As in all records from before there was company.
             del values["beside"]
