@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from pathlib import Path
 
 import jsonschema
@@ -23,7 +21,8 @@ from tonnage.cli import main
 from tonnage.errors import RequestError
 from tonnage.published.kv_cache_models import kv_cache_models
 from tonnage.records import Run
-from tonnage.records.line_types import TrialLine
+
+from .interrupting import InterruptingObserver
 
 OWN = 'token_size = "1KiB"\nturn_tokens = 16\ncontext = 64\nthink = "20ms"\n'
 
@@ -177,18 +176,6 @@ def test_no_more_users_are_served_than_the_device_keeps_up_with_however_long_the
     assert served["answer"]["users"] <= 20 and served["answer"]["high"] <= 21
 
 
-class _Interrupting(Observer):
-    """Sends Ctrl-C after so many phases."""
-
-    def __init__(self, phases: int) -> None:
-        self.left = phases
-
-    def recorded(self, line: TrialLine) -> None:
-        self.left -= line["status"] == "ok"
-        if self.left == 0:
-            os.kill(os.getpid(), signal.SIGINT)
-
-
 def test_a_number_whose_trials_lie_at_the_objective_is_passed_by() -> None:
     search = NumberSearch(64, 200.0, "seed")
     measured = {1: [10.0], 2: [20.0], 4: [50.0], 8: [215.0, 205.0]}
@@ -203,7 +190,7 @@ def test_a_number_whose_trials_lie_at_the_objective_is_passed_by() -> None:
 def test_an_interrupted_search_goes_on_where_it_stood(tmp_path: Path) -> None:
     campaign = kv_cache(OWN, '[users]\nmost = 16\nbudget = "60s"\n').model_copy(update={"seed": 3})
     out = str(tmp_path / "run")
-    ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=_Interrupting(3))
+    ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=InterruptingObserver(3))
     assert ended.state == "interrupted"
     before = Run.open(out).trials()
     assert resume_run(out, observer=Observer()).state == "complete"

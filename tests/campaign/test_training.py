@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,8 @@ from tonnage.campaign.run_lifecycle import resume_run, run_campaign
 from tonnage.errors import RequestError
 from tonnage.published.training_models import checkpoint_sizes, training_models
 from tonnage.records import Run
-from tonnage.records.line_types import TrialLine
+
+from .interrupting import InterruptingObserver
 
 OWN = 'sample_size = "1MiB"\nbatch = 4\ncompute = "20ms"\n'
 
@@ -218,22 +217,10 @@ def test_trials_of_a_search_double_until_accelerators_starve_and_repeat_one_sett
     assert set(search.stopped(lines, "budget").values()) == {"failed"}
 
 
-class _Interrupting(Observer):
-    """Sends Ctrl-C after so many phases."""
-
-    def __init__(self, phases: int) -> None:
-        self.left = phases
-
-    def recorded(self, line: TrialLine) -> None:
-        self.left -= line["status"] == "ok"
-        if self.left == 0:
-            os.kill(os.getpid(), signal.SIGINT)
-
-
 def test_an_interrupted_search_goes_on_where_it_stood(tmp_path: Path) -> None:
     campaign = training(OWN, '[accelerators]\nmost = 16\nbudget = "60s"\n').model_copy(update={"seed": 3})
     out = str(tmp_path / "run")
-    ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=_Interrupting(5))
+    ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=InterruptingObserver(5))
     assert ended.state == "interrupted"
     before = Run.open(out).trials()
     assert resume_run(out, observer=Observer()).state == "complete"
@@ -248,7 +235,7 @@ def test_a_data_set_is_laid_out_once_and_again_after_a_resume_and_nothing_stays(
     campaign = training(OWN.replace("20ms", "1ms"), text)
     campaign = campaign.model_copy(update={"seed": 3, "target": str(place)})
     out = str(tmp_path / "run")
-    ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=_Interrupting(3))
+    ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=InterruptingObserver(3))
     assert (ended.state, list(place.iterdir())) == ("interrupted", [])
     assert [line["phase"] for line in Run.open(out).trials()][:3] == ["write", "train", "train"]
     assert resume_run(out, observer=Observer()).state == "complete"

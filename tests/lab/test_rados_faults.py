@@ -18,6 +18,7 @@ from tonnage.records import Run, verify_files
 from tonnage.report.page_data import Source
 from tonnage.report.sections.trials import exhibits
 from tonnage_commands import LIMIT_S, argv_of, tonnage
+from waiting import wait_until
 
 RATE = 40
 """Operations a second: a phase lasts some seconds, however fast the machine is."""
@@ -191,11 +192,9 @@ def test_a_monitor_that_does_not_come_back_fails_the_snapshot_in_time(cluster: l
 
     def hang() -> None:
         cluster.halt("mon.a")
-        deadline = time.monotonic() + LIMIT_S
+        trials = out / "trials.jsonl"
         # It is recorded while nobody answers; to remove what is there takes a monitor again.
-        while not ((out / "trials.jsonl").exists() and '"failed"' in (out / "trials.jsonl").read_text()):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: trials.exists() and '"failed"' in trials.read_text(), limit_s=LIMIT_S)
         cluster.go_on("mon.a")
 
     try:
