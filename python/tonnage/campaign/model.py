@@ -34,7 +34,7 @@ from tonnage.errors import RequestError
 from tonnage.field_types import Count, Device, Flag, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
 from tonnage.published import EXPERIMENTS
 from tonnage.toml_documents import DocumentTable, near_or_all, refuse, refuse_zero, time_field, unit_field
-from tonnage.units import format_size, format_time
+from tonnage.units import format_size, format_time, plural
 
 
 def _as_list(value: Any) -> Any:
@@ -440,8 +440,7 @@ class Campaign(DocumentTable):
         if trials > MOST_TRIALS and not bounded:
             refuse(
                 "repeat",
-                f"{settings} setting{'s' if settings > 1 else ''} would make {trials} trials, and a campaign has at "
-                f"most {MOST_TRIALS}",
+                f"{plural(settings, 'setting')} would make {trials} trials, and a campaign has at most {MOST_TRIALS}",
                 "give a smaller count or at_most, or fewer settings",
             )
         return self

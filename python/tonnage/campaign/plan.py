@@ -19,7 +19,7 @@ from tonnage.campaign.workspace import accepts_direct
 from tonnage.errors import RequestError
 from tonnage.machine.mounts import mount_of
 from tonnage.records.phase_specs import Delays
-from tonnage.units import format_size, format_time, rate_text, size_text
+from tonnage.units import format_size, format_time, plural, rate_text, size_text
 
 _NAMES_PER_S = 100_000
 """Of a fast storage, to give an idea of the time that names take."""
@@ -225,11 +225,11 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
         lines.append(f"search    {_serving_text(campaign.users, plan)}")
     else:
         per_block = len(plan.settings)
-        count = _counted(plan.trials, "trial") if plan.trials else f"at most {plan.trials_most} trials"
+        count = plural(plan.trials, "trial") if plan.trials else f"at most {plan.trials_most} trials"
         lines.append(
-            f"trials    {count}: {_counted(per_block, 'setting')} in randomised blocks"
+            f"trials    {count}: {plural(per_block, 'setting')} in randomised blocks"
             + (
-                f", {_counted(plan.trials // per_block, 'repetition')}"
+                f", {plural(plan.trials // per_block, 'repetition')}"
                 if plan.trials
                 else f", repeated until the interval is {campaign.repeat.interval:.0%} of the median"
             )
@@ -244,10 +244,6 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
     least_ns = 0 if campaign.decides_as_it_goes else least_time_ns(campaign, plan)
     lines.append(f"time      {_time_text(plan, least_ns)}")
     return lines
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' if number != 1 else ''}"
 
 
 def _feeding_text(campaign: Campaign, plan: Plan) -> str:
@@ -273,7 +269,7 @@ def _serving_text(search: UserSearch, plan: Plan) -> str:
 
 
 def _setting_text(setting: Setting) -> str:
-    tasks = _counted(setting.tasks, "task")
+    tasks = plural(setting.tasks, "task")
     name = f"{setting.workload}: " if setting.workload else ""
     beside = f"  beside {setting.beside}" if setting.beside is not None else ""
     return f"{name}{', '.join(setting.phases):5}  {tasks:>9}  {setting.describe()}{beside}"

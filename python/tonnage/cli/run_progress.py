@@ -37,12 +37,7 @@ def step_text(step: Step) -> str:
         "sustain": ", sustained",
         "offered": ", offered rate",
     }.get(step.purpose, "")
-    return f"{what}, {tasks_text(step.setting.tasks)}{more}"
-
-
-def tasks_text(tasks: int) -> str:
-    """Returns text such as ``1 task``, ``8 tasks``."""
-    return f"{tasks} task{'s' if tasks != 1 else ''}"
+    return f"{what}, {units.plural(step.setting.tasks, 'task')}{more}"
 
 
 def trial_number(step: Step) -> str:
@@ -53,7 +48,7 @@ def trial_number(step: Step) -> str:
 def recorded_text(line: TrialLine) -> str:
     """Describes one measured phase in one line."""
     workload = line["setting"].get("workload")
-    head = f"{line['record']}  {workload + '  ' if workload else ''}{tasks_text(line['setting']['tasks']):>9}"
+    head = f"{line['record']}  {workload + '  ' if workload else ''}{units.plural(line['setting']['tasks'], 'task'):>9}"
     if line["status"] != "ok":
         return f"{head}  {line['status']}: {line['reason']}"
     latency = line["latency"]

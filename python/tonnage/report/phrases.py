@@ -86,7 +86,7 @@ def explained(findings: Sequence[Finding]) -> str:
 
 def tasks(number: int) -> str:
     """Returns text such as ``1 task``, ``6 tasks``."""
-    return f"{number} {'task' if number == 1 else 'tasks'}"
+    return units.plural(number, "task")
 
 
 def number(value: int) -> str:

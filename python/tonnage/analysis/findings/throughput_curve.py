@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tonnage.analysis.figure_texts import count, some, speed
+from tonnage.analysis.figure_texts import some, speed
 from tonnage.analysis.findings.finding_rules import Evidence, finding, subject
 from tonnage.analysis.findings.links import iperf3_limited
 from tonnage.analysis.load_line.curve_hypotheses import UNLIKELY, nearest_law
 from tonnage.analysis.load_line.estimate import curve_of
 from tonnage.analysis.points import cpu_ns_of
 from tonnage.analysis.results import Finding, Point
-from tonnage.units import BANDWIDTH, share, time_text
+from tonnage.units import BANDWIDTH, plural, share, time_text
 
 CLIENT_SHARE = 0.5
 """The generator's own cost is within a factor of two of the whole."""
@@ -45,7 +45,7 @@ def odd_curve(evidence: Evidence) -> Iterator[Finding]:
                 "odd-curve",
                 subject(op, group),
                 f"no law of throughput over tasks fits: the nearest is off by {100 * nearest.off:+.0f} % at "
-                f"{count(nearest.tasks, 'task')}, where the noise of a trial is {share(nearest.noise)}",
+                f"{plural(nearest.tasks, 'task')}, where the noise of a trial is {share(nearest.noise)}",
                 "A step, a dip or a loss at some numbers of tasks has a cause of its own: nodes that fill one after "
                 "the other, stripes, a lock. The load line rests on the measured numbers alone; sweep those between.",
             )

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
 
@@ -25,6 +24,7 @@ from tonnage.errors import RequestError
 from tonnage.records.file_names import TRIALS
 from tonnage.records.jobs_jsonl import append_job, job_lines, mend_jobs
 from tonnage.records.line_types import Json, StopReason, TrialLine
+from tonnage.units import plural, utc_text
 
 
 def allocations_of(campaign: Campaign) -> list[Allocation]:
@@ -192,7 +192,7 @@ def check_site(campaign: Campaign, scheduler: Scheduler) -> None:
 
 def _check_tasks(campaign: Campaign, settings: Sequence[Setting], spread: Spread) -> None:
     """Refuses, before the job waits for its turn, what it would refuse when it starts."""
-    nodes, on = spread.nodes, f"{spread.nodes} node{'s' if spread.nodes != 1 else ''}"
+    nodes, on = spread.nodes, plural(spread.nodes, "node")
     for setting in settings:
         each, tasks = setting.tasks_per_node, setting.tasks
         if campaign.search is not None:
@@ -267,11 +267,7 @@ def describe_jobs(campaign: Campaign, scheduler: Scheduler) -> list[str]:
     for allocation in allocations[:40]:
         spread = spread_of(campaign, allocation)
         queue = allocation.partition or campaign.job.partition or "the default partition"
-        hosts = (
-            ", ".join(allocation.hosts)
-            if allocation.hosts
-            else f"{spread.nodes} node{'s' if spread.nodes != 1 else ''}"
-        )
+        hosts = ", ".join(allocation.hosts) if allocation.hosts else plural(spread.nodes, "node")
         lines.append(
             f"          {queue}: {hosts}, {spread.per_node} process{'es' if spread.per_node != 1 else ''} each"
         )
@@ -301,7 +297,7 @@ class Entry:
 
     def where(self) -> str:
         """For people: which of the run's jobs this is."""
-        allocation = ", ".join(self.hosts) or f"{self.nodes} node{'s' if self.nodes != 1 else ''}"
+        allocation = ", ".join(self.hosts) or plural(self.nodes, "node")
         return f"{self.partition}: {allocation}" if self.partition else allocation
 
 
@@ -374,5 +370,4 @@ class Ledger:
         self._append(entry.batch.job, "ended", {"state": state, "reason": reason, "hosts": list(hosts)})
 
     def _append(self, number: int, event: str, about: Json) -> None:
-        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        append_job(self._run, {"number": number, "event": event, "time": now, **about})
+        append_job(self._run, {"number": number, "event": event, "time": utc_text(), **about})

@@ -134,7 +134,7 @@ def _settings(between: Between) -> str:
         return f"{many} equal {noun}"
     texts = [against(one) for one in unlike if one in between.common_keys]
     if left := len(unlike) - len(texts):
-        texts.append(f"{left} factor{'s' if left != 1 else ''} not known of an imported side")
+        texts.append(f"{units.plural(left, 'factor')} not known of an imported side")
     return f"{many} {noun}, equal but for {', '.join(texts)}"
 
 

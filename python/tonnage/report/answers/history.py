@@ -67,7 +67,9 @@ def answer(history: History) -> Answer:
 def sentence(history: History) -> str:
     """``4 settings over 12 runs: 1 faster, 1 slower, 2 with no change shown.``; what keeps runs apart before it."""
     count = {verdict: sum(one.verdict == verdict for one in history.series) for verdict in (FASTER, SLOWER, UNCHANGED)}
-    of = f"{_many(len(history.series), 'setting')} over {_many(len(history.runs), 'run')}{_apart(history)}"
+    of = (
+        f"{units.plural(len(history.series), 'setting')} over {units.plural(len(history.runs), 'run')}{_apart(history)}"
+    )
     if is_too_short(history):
         return f"{of}: {UNDECIDED}; each is in fewer runs than any change takes to be shown, which is {FEWEST}."
     rest = f"{count[FASTER]} faster, {count[SLOWER]} slower at the newest change, {count[UNCHANGED]} with {UNCHANGED}"
@@ -106,10 +108,6 @@ def _short(history: History) -> str:
     low, high = min(needed), max(needed)
     many = f"{low}" if low == high else f"{low} to {high}, by setting,"
     return f"; about {many} runs would show what changed most in these, if it lasts"
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' if count != 1 else ''}"
 
 
 def _undated(history: History) -> list[str]:

@@ -78,7 +78,7 @@ def _matrices(links: Sequence[Link]) -> list[tuple[str, list[Link]]]:
 
 
 def _streams_text(streams: int) -> str:
-    return f"{streams} stream{'s' if streams > 1 else ''}"
+    return units.plural(streams, "stream")
 
 
 def _matrix(label: str, links: Sequence[Link]) -> Figure:
