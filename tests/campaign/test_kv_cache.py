@@ -13,10 +13,10 @@ from tonnage.campaign.campaign_file import parse_campaign, probe_campaign
 from tonnage.campaign.execute.kv_cache import phase_spec
 from tonnage.campaign.kinds.kv_cache import KvCacheSetting
 from tonnage.campaign.model import Campaign
+from tonnage.campaign.number_probe import user_probe
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import check, describe, make_plan
 from tonnage.campaign.run_lifecycle import resume_run, run_campaign
-from tonnage.campaign.user_probe import UserProbe
 from tonnage.cli import main
 from tonnage.errors import RequestError
 from tonnage.published.kv_cache_models import kv_cache_models
@@ -146,7 +146,7 @@ def test_a_cache_without_room_for_one_conversation_is_refused() -> None:
 
 def test_trials_of_a_search_double_until_turns_are_late_and_repeat() -> None:
     campaign = kv_cache(OWN, '[users]\nmost = 32\np95 = "100ms"\n')
-    search, lines, tried = UserProbe(campaign, 1), [], []
+    search, lines, tried = user_probe(campaign, 1), [], []
     while (trial := search.next(lines, len(lines) * 10**9)) is not None and len(tried) < 200:
         users = trial.setting.users  # type: ignore[attr-defined]
         tried.append(users)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tonnage.campaign.accelerator_probe import AcceleratorProbe
 from tonnage.campaign.campaign_file import in_options, parse_campaign, probe_campaign
 from tonnage.campaign.execute.training import phase_spec
 from tonnage.campaign.kinds.training import TrainingSetting
 from tonnage.campaign.model import Campaign
+from tonnage.campaign.number_probe import accelerator_probe
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import check, make_plan
 from tonnage.campaign.run_lifecycle import resume_run, run_campaign
@@ -194,7 +194,7 @@ def test_options_of_a_probe_that_have_no_meaning_for_a_training_are_refused() ->
 
 def test_trials_of_a_search_double_until_accelerators_starve_and_repeat_one_setting_each() -> None:
     campaign = training(OWN, "[accelerators]\nmost = 32\nutilisation = 0.9\n")
-    search, lines = AcceleratorProbe(campaign, 1), []
+    search, lines = accelerator_probe(campaign, 1), []
     tried = []
     while (trial := search.next(lines, len(lines) * 10**9)) is not None and len(tried) < 200:
         number = trial.setting.accelerators  # type: ignore[attr-defined]

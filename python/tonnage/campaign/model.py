@@ -24,12 +24,11 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
-from tonnage.campaign.accelerators import AcceleratorSearch
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.named_company import ALONE, CompanySection, check_possible
 from tonnage.campaign.kinds.stream import Stream, check_searched, searched
 from tonnage.campaign.named_scratch import NamedScratch
-from tonnage.campaign.users import UserSearch
+from tonnage.campaign.number_search_tables import AcceleratorSearch, UserSearch
 from tonnage.errors import RequestError
 from tonnage.field_types import Count, Device, Flag, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
 from tonnage.published import EXPERIMENTS

@@ -13,8 +13,8 @@ from tonnage.campaign.execute import executor_of
 from tonnage.campaign.free_space import check_space, free_bytes, search_space
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.model import Campaign
+from tonnage.campaign.number_search_tables import UserSearch
 from tonnage.campaign.target import STORAGES_WITH_FILES, Target, parse_target
-from tonnage.campaign.users import UserSearch
 from tonnage.campaign.workspace import accepts_direct
 from tonnage.errors import RequestError
 from tonnage.machine.mounts import mount_of
@@ -247,7 +247,7 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
 
 
 def _feeding_text(campaign: Campaign, plan: Plan) -> str:
-    from tonnage.campaign.kinds.accelerator_search import objective_of, training_of
+    from tonnage.campaign.kinds.number_searches import objective_of, training_of
 
     search, setting = campaign.accelerators, training_of(plan.settings[0])
     share = objective_of(search, campaign.workloads[0]) if search else 0
@@ -258,7 +258,7 @@ def _feeding_text(campaign: Campaign, plan: Plan) -> str:
 
 
 def _serving_text(search: UserSearch, plan: Plan) -> str:
-    from tonnage.campaign.kinds.user_search import kv_cache_of
+    from tonnage.campaign.kinds.number_searches import kv_cache_of
 
     setting = kv_cache_of(plan.settings[0])
     return (

@@ -17,15 +17,14 @@ from tonnage.printable_text import one_line
 from tonnage.records.line_types import TrialLine
 
 
-def observer(stream: TextIO | None = None) -> Observer:
-    """The panel where ``stream`` (stderr) is a terminal that takes colours and cursor movements, else plain lines: one
+def observer() -> Observer:
+    """The panel where stderr is a terminal that takes colours and cursor movements, else plain lines: one
     a trial where somebody looks on, and a few in a log."""
-    stream = stream or sys.stderr
-    if is_plain(stream):
-        return PlainLines(stream, every_s=0.0 if is_terminal(stream) else EVERY_S)
+    if is_plain(sys.stderr):
+        return PlainLines(sys.stderr, every_s=0.0 if is_terminal(sys.stderr) else EVERY_S)
     from tonnage.cli.run_panel import Panel
 
-    return Panel(stream)
+    return Panel(sys.stderr)
 
 
 def step_text(step: Step) -> str:

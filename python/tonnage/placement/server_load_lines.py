@@ -44,7 +44,7 @@ def line_of(
 
     A line measured on this very storage comes before one of another that the same server holds. ``located`` is None
     where no path was asked for: then any line of the server's. ``among``: all lines that are kept (:func:`all_lines`),
-    for who asks of many servers.
+    for a caller that asks about many servers.
     """
 
     def distance(line: KeptLine) -> tuple[float, ...]:

@@ -206,7 +206,7 @@ def _read(file: Path) -> Registered | None:
 
 @contextmanager
 def _locked() -> Iterator[Path]:
-    """The place, for one process at a time; who has it may remove it where it is empty."""
+    """Locks the directory of entries; the process that has it may remove it where it is empty."""
     directory, place = _opened_directory()
     try:
         yield place

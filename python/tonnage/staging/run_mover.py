@@ -147,7 +147,7 @@ class Ended:
     moving_ns: int
     """The part of it in which something was moved."""
     asked: EndRequest | None
-    """Who wanted it to end, if that is why."""
+    """The request that ended it; None where it ended for another reason."""
     application: int | None = None
     """Its exit status as a shell would say it."""
 

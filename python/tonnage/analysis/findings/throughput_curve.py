@@ -11,6 +11,7 @@ from tonnage.analysis.load_line.curve_hypotheses import UNLIKELY, nearest_law
 from tonnage.analysis.load_line.estimate import curve_of
 from tonnage.analysis.points import cpu_ns_of
 from tonnage.analysis.results import Finding, Point
+from tonnage.records.line_types import processors_of
 from tonnage.units import BANDWIDTH, plural, share, time_text
 
 CLIENT_SHARE = 0.5
@@ -88,8 +89,7 @@ def _generator_share(evidence: Evidence, point: Point) -> str | None:
 def _busy_processors(evidence: Evidence, point: Point) -> str | None:
     if point.kind == "command":
         return None  # busy processors are what a program is for
-    host = evidence.run.manifest.get("host") or {}
-    processors = host.get("cpus_allowed") or host.get("cpu_count")
+    processors = processors_of(evidence.run.manifest)
     lines = evidence.trials.named(point.records)
     used_ns, elapsed_ns = cpu_ns_of(lines), lines.total("elapsed_ns")
     if not processors or used_ns is None or not elapsed_ns:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import fcntl
 import os
 import re
@@ -24,6 +23,7 @@ from tonnage.errors import RequestError
 from tonnage.records.file_names import TRIALS
 from tonnage.records.jobs_jsonl import append_job, job_lines, mend_jobs
 from tonnage.records.line_types import Json, StopReason, TrialLine
+from tonnage.toml_documents import near_match
 from tonnage.units import plural, utc_text
 
 
@@ -230,9 +230,8 @@ def _queue(name: str | None, queues: dict[str, Queue], scheduler: Scheduler) -> 
     if name is None:
         return next((queue for queue in queues.values() if queue.default), None)
     if name not in queues:
-        raise RequestError(
-            f"{scheduler.name} has no partition {name!r}; hint: {_near(name, queues) or '`tonnage queues` lists them'}"
-        )
+        hint = near_match(name, queues) or "`tonnage queues` lists them"
+        raise RequestError(f"{scheduler.name} has no partition {name!r}; hint: {hint}")
     if not queues[name].open:
         raise RequestError(f"the partition {name} takes no jobs now; hint: choose another one, or ask the site")
     return queues[name]
@@ -243,18 +242,12 @@ def _check_hosts(
 ) -> None:
     for host in allocation.hosts or ():
         if host not in hosts:
-            raise RequestError(
-                f"{scheduler.name} knows no host {host!r}; hint: {_near(host, hosts) or '`tonnage queues` lists them'}"
-            )
+            hint = near_match(host, hosts) or "`tonnage queues` lists them"
+            raise RequestError(f"{scheduler.name} knows no host {host!r}; hint: {hint}")
         if queue is not None and queue.hosts and host not in queue.hosts:
             raise RequestError(
                 f"{host} is not in the partition {queue.name}; hint: it has {', '.join(queue.hosts[:20])}"
             )
-
-
-def _near(name: str, known: dict[str, Queue] | dict[str, ClusterHost]) -> str:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def describe_jobs(campaign: Campaign, scheduler: Scheduler) -> list[str]:

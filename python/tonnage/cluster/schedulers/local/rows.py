@@ -100,7 +100,7 @@ class Copy:
     foreground: bool
     """``waiter`` asked for it, and runs it with its own terminal."""
     waiter: Process | None
-    """Who runs its program; of a pending one in the foreground who will."""
+    """The process that runs its program, or will run it where the copy is pending in the foreground."""
     program: Process | None
     started_ns: int | None
     cancelled_ns: int | None
