@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import tonnage
+from hosts import ended
 from tonnage.cluster.host_group import SERVICES, Alone, Answer
 from tonnage.cluster.remote import CONNECTIONS, programs, remote_hosts
 from tonnage.cluster.remote.client import RemoteHostGroup, check, first_line, here, srun, ssh
@@ -41,13 +42,6 @@ def hello(version: str = tonnage.__version__) -> str:
 
 def host_group_of(start_s: float = PATIENCE_S, **ways: list[str]) -> RemoteHostGroup:
     return RemoteHostGroup(list(ways), ways.__getitem__, start_s=start_s)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.fixture
@@ -166,7 +160,7 @@ def test_a_stopped_program_is_asked_first_and_takes_all_it_started_with_it(host_
     apart = int(printed(host_group, deaf, "\n"))
     words = {"handle": deaf}
     assert value(host_group.ask("stop-program", {"here": words}, timeout_s=PATIENCE_S))["status"] == 137
-    assert not alive(apart)
+    assert ended(apart)
     assert "was stopped" in (
         host_group.ask("stop-program", {"here": words}, timeout_s=PATIENCE_S)["here"].problem or ""
     )
@@ -175,8 +169,8 @@ def test_a_stopped_program_is_asked_first_and_takes_all_it_started_with_it(host_
 def test_the_end_of_a_crew_ends_what_it_started() -> None:
     with host_group_of(here=here("here", 1)) as host_group:
         pid = start(host_group, "sleep", "600")["pid"]
-        assert alive(pid)
-    wait_until(lambda: not alive(pid), "the program ends with its host_group")
+        assert not ended(pid)
+    wait_until(lambda: ended(pid), "the program ends with its host_group")
 
 
 @pytest.mark.parametrize("how", ["agent", "asker"])
@@ -191,10 +185,10 @@ time.sleep(600)"""
         assert asker.stdout
         try:
             program, agent = map(int, asker.stdout.readline().split())
-            assert alive(program)
+            assert not ended(program)
             os.kill(agent if how == "agent" else asker.pid, signal.SIGKILL)
-            wait_until(lambda: not alive(program), "the program ends")
-            wait_until(lambda: not alive(agent), "the far end ends")
+            wait_until(lambda: ended(program), "the program ends")
+            wait_until(lambda: ended(agent), "the far end ends")
         finally:
             asker.kill()
 

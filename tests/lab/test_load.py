@@ -19,8 +19,8 @@ from typing import Any
 
 import load_index_sources
 import pytest
+from impossible import skipped_where_impossible
 from slurm import Host, Slurm
-from throttled import Impossible
 from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import JobRequest, Scheduler
 from tonnage.cluster.schedulers import scheduler
@@ -33,11 +33,8 @@ LOAD = [sys.executable, "-m", "tonnage.cli", "load"]
 @pytest.fixture
 def exporter() -> Iterator[str]:
     """The address of a real node_exporter."""
-    with ExitStack() as stack:
-        try:
-            yield stack.enter_context(load_index_sources.node_exporter())
-        except Impossible as error:
-            pytest.skip(str(error))
+    with ExitStack() as stack, skipped_where_impossible():
+        yield stack.enter_context(load_index_sources.node_exporter())
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import slurm as lab
+from impossible import skipped_where_impossible
 from tonnage.cluster.scheduler import JobRequest, Spread
 from tonnage.cluster.schedulers.slurm import Slurm
 from tonnage.records import Run
@@ -30,11 +31,8 @@ LONG = {"op": "write", "tasks": 1, "wrap": True, "time_limit": "60s"}
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[lab.Slurm]:
-    try:
-        with lab.slurm(HOSTS, QUEUES, settings={"KillWait": 5}) as found:
-            yield found
-    except lab.Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), lab.slurm(HOSTS, QUEUES, settings={"KillWait": 5}) as found:
+        yield found
 
 
 class Login:

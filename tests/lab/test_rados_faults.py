@@ -12,7 +12,7 @@ from typing import Any
 import ceph as lab
 import pytest
 from hosts import wait_for
-from throttled import Impossible
+from impossible import skipped_where_impossible
 from tonnage.analysis import analyse
 from tonnage.records import Run, verify_files
 from tonnage.report.page_data import Source
@@ -29,12 +29,9 @@ OSDS = 3
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Ceph]:
-    try:
-        with lab.ceph(tmp_path_factory.mktemp("ceph"), osds=OSDS, store="bluestore") as found:
-            found.pool("bench")
-            yield found
-    except Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), lab.ceph(tmp_path_factory.mktemp("ceph"), osds=OSDS, store="bluestore") as found:
+        found.pool("bench")
+        yield found
 
 
 @pytest.fixture
@@ -295,10 +292,7 @@ def test_a_daemon_of_the_lab_that_ends_by_itself_is_told_as_the_cause(tmp_path: 
 
 def test_a_cluster_whose_monitor_is_gone_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "ceph").mkdir()
-    try:
-        with lab.ceph(tmp_path / "ceph", osds=0) as cluster:
-            cluster.stop("mon.a")
-            done = tonnage("run", campaign(tmp_path, cluster, ""), "--out", tmp_path / "run", expect=2)
-    except Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), lab.ceph(tmp_path / "ceph", osds=0) as cluster:
+        cluster.stop("mon.a")
+        done = tonnage("run", campaign(tmp_path, cluster, ""), "--out", tmp_path / "run", expect=2)
     assert "no monitor answered within 10 s" in done.stderr and done.stderr.count("\n") == 1, done.stderr

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import ceph as lab
 import pytest
-from throttled import Impossible
+from impossible import skipped_where_impossible
 from tonnage_commands import LIMIT_S, argv_of, tonnage
 from waiting import wait_until
 
@@ -20,11 +20,8 @@ KINDS = pytest.mark.parametrize("means", ["rados", "rados-pool"])
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Ceph]:
-    try:
-        with lab.ceph(tmp_path_factory.mktemp("ceph")) as found:
-            yield found
-    except Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), lab.ceph(tmp_path_factory.mktemp("ceph")) as found:
+        yield found
 
 
 @pytest.fixture

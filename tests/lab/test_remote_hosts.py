@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hosts import ended
 from slurm import Host, Slurm
 from tonnage.cli import main
 from tonnage.cluster.remote import remote_hosts
@@ -21,13 +22,6 @@ from waiting import wait_until
 
 NODE = platform.node()
 PATIENCE_S = 30.0
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.mark.usefixtures("ssh")
@@ -39,12 +33,12 @@ def test_over_ssh_words_arrive_byte_for_byte_and_all_ends_with_the_host_group() 
         told = host_group.ask("start-program", {"fileserver": printed}, timeout_s=PATIENCE_S)["fileserver"]
         assert told.problem is None
         waited = {"handle": told.value["handle"], "timeout_s": PATIENCE_S}
-        ended = host_group.ask("await-program", {"fileserver": waited}, timeout_s=2 * PATIENCE_S)["fileserver"].value
-        assert ended["out"].split("\0") == words and ended["status"] == 0
+        answer = host_group.ask("await-program", {"fileserver": waited}, timeout_s=2 * PATIENCE_S)["fileserver"].value
+        assert answer["out"].split("\0") == words and answer["status"] == 0
         stays = host_group.ask("start-program", {"fileserver": {"argv": ["sleep", "600"]}}, timeout_s=PATIENCE_S)
         pid = stays["fileserver"].value["pid"]
-        assert alive(pid)
-    wait_until(lambda: not alive(pid), "the program ends with its host_group")
+        assert not ended(pid)
+    wait_until(lambda: ended(pid), "the program ends with its host_group")
 
 
 def test_a_key_that_is_not_let_in_and_a_host_that_is_not_known_are_each_their_own_problem(ssh: Path) -> None:
@@ -70,9 +64,9 @@ with remote_hosts("ssh", ["fileserver"]) as host_group:
         assert asker.stdout
         try:
             pid = int(asker.stdout.readline())
-            assert alive(pid)
+            assert not ended(pid)
             asker.send_signal(signal.SIGKILL)
-            wait_until(lambda: not alive(pid), "the program ends")
+            wait_until(lambda: ended(pid), "the program ends")
         finally:
             asker.kill()
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import slurm as lab
+from impossible import skipped_where_impossible
 from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import Job, JobRequest, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers.slurm import Slurm
@@ -38,12 +39,11 @@ print(json.dumps([words, os.getcwd(), *map(os.environ.get, names)]))
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[lab.Slurm]:
-    try:
-        # So long Slurm's commands try to reach a controller that is down.
-        with lab.slurm(HOSTS, QUEUES, licences={"wan": 2}, settings={"MessageTimeout": 2}) as found:
-            yield found
-    except lab.Impossible as error:
-        pytest.skip(str(error))
+    with (
+        skipped_where_impossible(),
+        lab.slurm(HOSTS, QUEUES, licences={"wan": 2}, settings={"MessageTimeout": 2}) as found,
+    ):
+        yield found
 
 
 @pytest.fixture

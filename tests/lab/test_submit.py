@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 import slurm as lab
+from impossible import skipped_where_impossible
 from measured_program import campaign, meets, most_at_once
 from waiting import wait_until
 
@@ -75,11 +76,8 @@ class User:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[lab.Slurm]:
-    try:
-        with lab.slurm(HOSTS, QUEUES) as found:
-            yield found
-    except lab.Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), lab.slurm(HOSTS, QUEUES) as found:
+        yield found
 
 
 @pytest.fixture

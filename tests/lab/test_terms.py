@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import slurm as lab
+from impossible import skipped_where_impossible
 from waiting import wait_until
 
 HOSTS = (lab.Host(name="rcss1", slots=4, gpus=2), lab.Host(name="c1", slots=4))
@@ -71,11 +72,8 @@ class User:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[lab.Slurm]:
     settings = {"NodeName": "DEFAULT RealMemory=4000"}
-    try:
-        with lab.slurm(HOSTS, QUEUES, settings=settings) as found:
-            yield found
-    except lab.Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), lab.slurm(HOSTS, QUEUES, settings=settings) as found:
+        yield found
 
 
 @pytest.fixture
