@@ -131,7 +131,7 @@ LEAST_SURFACE_NS = 10_000_000_000
 """Of an operation: forty of the shortest trials."""
 LEAST_SURFACE_TASKS = 4
 LARGEST_TRANSFER = 1 << 30
-"""That one call carries."""
+"""The most bytes that one call carries."""
 MOST_OCTAVES = 16
 """Between the smallest and the largest transfer size of a surface."""
 

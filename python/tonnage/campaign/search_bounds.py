@@ -55,7 +55,7 @@ class Share:
     with_records: bool = False
     """The run directory is on it as well."""
     frees_late: bool = False
-    """What is overwritten or removed takes space until the file system's next commit."""
+    """Overwritten and removed data takes space until the file system's next commit."""
 
     def fixed_bytes(self, files: int, tasks: int) -> int:
         """Bytes that are not data, where so many of the tasks' files are on it; without the file system's own."""

@@ -169,7 +169,7 @@ def _percent(found: Sum | None) -> str:
 
 
 def _lines(report: ServerReport) -> str:
-    """What it could carry when, and what it did."""
+    """The load lines that counted at each time, and those that were measured or stated."""
     blocks = []
     if report.lines:
         rows = [

@@ -42,7 +42,7 @@ def count_or_none(keys: Keys, name: str) -> int | None:
 
 
 def target(manifest: Keys) -> str:
-    """What was measured."""
+    """Returns the name of the target."""
     found = table(manifest, "target")
     return text(found.get("name")) or text(found.get("uri"))
 

@@ -1,4 +1,4 @@
-"""What is known of the cluster at the time of a decision, and which jobs use which servers."""
+"""A snapshot of the cluster at the time of a decision, and which jobs use which servers."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _DAY_S = 86400.0
 _HOLDS_S = 30 * _DAY_S
 """For so long a load line is not replaced by a weaker measurement: later the storage may be another."""
 _WEAKER = 2
-"""So many times less time of trials, or so many times wider an interval, is weaker evidence."""
+"""A line is weaker evidence with so many times less time of trials, or an interval so many times as wide."""
 
 
 def line_of(

@@ -47,12 +47,12 @@ _STATES = {
 
 
 def state(analysis: Analysis) -> str | None:
-    """That a run is not whole; None where it is."""
+    """Says that a run is not whole; None where it is."""
     return _STATES.get(analysis.state)
 
 
 def as_they_are(altered: str) -> str:
-    """That files of a run are not those that were sealed: ``trials.jsonl was altered since …``."""
+    """Says that files of a run are not those that were sealed: ``trials.jsonl was altered since …``."""
     return f"{altered}: what follows is of the files as they are now; see tonnage verify"
 
 

@@ -46,7 +46,7 @@ class Signals:
         signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
 
     def wait(self, timeout_s: float) -> EndRequest | None:
-        """What was asked within the time; None too when a child has ended."""
+        """Returns the request that came within the time; None also when a child has ended."""
         found = signal.sigtimedwait((*ENDING, signal.SIGCHLD), timeout_s)
         # Stopped and continued in the last moment of the wait, Python hands out what was never filled in.
         if found is None or found.si_signo not in ENDING:

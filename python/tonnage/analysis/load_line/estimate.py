@@ -43,7 +43,7 @@ WITHIN = 0.95
 BEYOND = 2
 """The largest measured number of tasks is at least so many times the knee."""
 _PRIOR_NOISE, _PRIOR_WEIGHT = 0.01, 1.0
-"""What is believed about the noise of a trial before any repetition: 1 %, worth one of them."""
+"""The prior for the noise of a trial: 1 %, with the weight of one repetition."""
 _SHARED_WEIGHT = 6.0
 """How many repetitions the noise of all points is worth beside a point's own."""
 _DRAWS = 2000

@@ -51,7 +51,7 @@ OFFERED = "offered"
 """Purpose of a trial of an offered rate: it is no repetition of a point."""
 
 _PRIOR_NOISE, _PRIOR_WEIGHT = 0.01, 1.0
-"""What is believed about the noise of a trial before any repetition: 1 %, worth one of them."""
+"""The prior for the noise of a trial: 1 %, with the weight of one repetition."""
 _SHARED_WEIGHT = 6.0
 """How many repetitions the noise of all loads is worth beside a load's own."""
 _COMPARED = 0.97

@@ -342,7 +342,7 @@ class TrialRun:
 
     @property
     def target(self) -> Target:
-        """What it measures."""
+        """The target that it measures."""
         return self.phases.workspace.target
 
     @property

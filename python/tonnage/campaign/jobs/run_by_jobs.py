@@ -295,7 +295,7 @@ class _Submitter:
             )
 
     def _last_line(self, entry: Entry) -> str | None:
-        """Of what the job printed."""
+        """The last line that the job printed."""
         try:
             text = output_file(self.run.path, entry.batch.job).read_text(errors="replace")
         except OSError:

@@ -30,7 +30,7 @@ _BEYOND = 2
 """Times the objective for which turns that wait are waited for: then it is known that they do not meet it."""
 _SHORTEST_NS = 1_000_000_000
 _TRIALS = 24
-"""That a budget is cut into where steps are slow, or turns rare."""
+"""The number of trials that a budget is divided into where steps are slow, or turns rare."""
 _TRIALS_LEAST = 10
 """Fewer bracket nothing and repeat nothing."""
 

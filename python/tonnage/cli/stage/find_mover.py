@@ -18,7 +18,7 @@ LOG = "spectral.log"
 
 
 def plan_of(arguments: Arguments, *, direction: str = "out") -> StagePlan:
-    """What was typed, as a plan; what was not is left to the plan's defaults. RequestError where a tree is missing."""
+    """Makes the plan of the typed options; others have the plan's defaults. RequestError where a tree is missing."""
     given = vars(arguments)
     variables = (LOCAL, REMOTE) if direction == "out" else (REMOTE, LOCAL)
     source, to = (

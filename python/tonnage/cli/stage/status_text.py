@@ -76,7 +76,7 @@ def totals_text(totals: Totals) -> str:
 
 
 def share_done(status: Status) -> float:
-    """What is safe, of all that was found: by bytes, or by files where there are no bytes."""
+    """Returns the share of all data found that is safe: by bytes, or by files where there are no bytes."""
     keys: tuple[Literal["bytes", "files"], ...] = ("bytes", "files")
     for key in keys:
         done, left = status["done"][key], status["queued"][key] + status["failed"][key]

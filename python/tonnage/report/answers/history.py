@@ -122,7 +122,7 @@ def _failed(history: History) -> list[str]:
 
 
 def unjudged(history: History) -> list[str]:
-    """That no verdict is of the newest run, where others have one."""
+    """Notes that no verdict is of the newest run, where others have one."""
     if history.newest_judged or all(one.too_few for one in history.series):
         return []
     apart = f" (runs are kept apart by {', '.join(map(campaign_name, history.apart_by))})" if history.apart_by else ""
@@ -222,7 +222,7 @@ def _interval(change: Change) -> str:
 
 
 def beside(history: History) -> Table:
-    """What is not as in the run before, where that lies within the interval of any change."""
+    """Returns the differences from the run before that lie within the interval of a change."""
     spans = [(change.after, change.high) for one in history.series for change in one.changes]
     rows = tuple(
         (_when(run), campaign_name(one.key), value_text(one.base, one.key), value_text(one.other, one.key))

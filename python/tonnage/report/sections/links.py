@@ -33,7 +33,7 @@ _SAME = 0.05
 """Rates this close to each other are called equal."""
 
 _NAMED = 8
-"""So many receivers at most, and their cells have room for words."""
+"""The most receivers whose cells have room for words."""
 _DRAWN = 12
 """The number of flows that a picture can show."""
 _TOLD = 2

@@ -35,7 +35,7 @@ _MOST_CURVES = 24
 _STRETCHES = 12
 _LEAST_IN_STRETCH = 3
 _PAUSE = 3.0
-"""So many times as long as the stretches beside it is a pause: no line says anything of it."""
+"""A gap that is so many times as long as the stretches beside it is a pause, through which no line is drawn."""
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "triangle-down", "star")
 
 

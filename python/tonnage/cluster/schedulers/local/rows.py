@@ -107,7 +107,7 @@ class Copy:
     """When its end was ordered."""
     ended_ns: int | None
     status: int | None
-    """What it exited with, 128 + n where signal n ended it; None where nobody knows, or it never ran."""
+    """Its exit status, 128 + n where signal n ended it; None where it is unknown, or the copy never ran."""
     reason: str
 
 
