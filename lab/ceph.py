@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from hosts import wait_for
+from impossible import Impossible, require
 from load_index_sources import free_port
-from throttled import Impossible, terminated_as_exit
+from throttled import terminated_as_exit
 
 TOOLS = ("ceph", "ceph-mon", "ceph-osd", "monmaptool", "setpriv")
 PATIENCE_S = 40.0
@@ -196,8 +196,7 @@ def ceph(
     """A cluster below an empty directory; ``size``: bytes of each OSD; ``auth``: ``cephx`` for one with keys, whose
     administrator's is in ``keyring`` there. Impossible where Ceph cannot run; DaemonEnded, at the end, where one ended
     that nobody stopped."""
-    if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
-        raise Impossible(f"{missing[0]} is not installed")
+    require(TOOLS)
     conf, port, fsid = directory / "ceph.conf", free_port(), str(uuid.uuid4())
     known = {"fsid": fsid, "port": port, "directory": directory, "store": store, "bytes": size, "auth": auth}
     text = _CONF.format(**known, copies=copies, groups=groups)

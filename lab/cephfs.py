@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from hosts import Host, Hosts, wait_for
-from throttled import Impossible
+from impossible import Impossible, require
 
 MOUNT = Path("/run/cephfs")
 CONF = Path("/etc/ceph/ceph.conf")
@@ -66,8 +65,7 @@ class Cephfs:
 @contextlib.contextmanager
 def cephfs(hosts: Hosts, servers: tuple[str, ...], client: str, *, at: Path = MOUNT) -> Iterator[Cephfs]:
     """For as long as the hosts last; the first of ``servers`` has the monitor. Impossible where Ceph cannot run."""
-    if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
-        raise Impossible(f"{missing[0]} is not installed")
+    require(TOOLS)
     with contextlib.ExitStack() as stack:
         whole = Cephfs(at, hosts[client], tuple(hosts[name] for name in servers))
         first, fsid = whole.servers[0], str(uuid.uuid4())

@@ -21,8 +21,8 @@ from typing import NoReturn
 import cluster_process as keeper
 import nextflow
 from hosts import PATIENCE_S, children, ended, wait_for
+from impossible import Impossible
 from slurm_hosts import HEAD
-from throttled import Impossible
 from two_sites import COMPUTE, FILES, GBIT_BYTES_PER_S, STORAGE, Plan
 
 _UNITS = {"kbit": 125, "Mbit": 125_000, "Gbit": 125_000_000, "kB/s": 1000, "MB/s": 1_000_000, "GB/s": 1_000_000_000}

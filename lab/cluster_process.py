@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO
 
 from hosts import PATIENCE_S, Host, clean, ended, wait_for
-from throttled import Impossible
+from impossible import Impossible
 from two_sites import Plan, TwoSites, two_sites
 
 _NOTE, _LOCK, _LOG = "cluster.json", "lock", "log"

@@ -20,6 +20,8 @@ import contextlib
 import errno
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -210,7 +212,16 @@ class Mounted:
     def __init__(self, path: Path, rules: Path, pid: int) -> None:
         self.path, self._rules = path, rules
         self.pid = pid
-        """Who serves it: stopped, it is a server that does not answer."""
+        """The process that serves it."""
+
+    @contextlib.contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Stops the process that serves it: it is a server that does not answer."""
+        os.kill(self.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.pid, signal.SIGCONT)
 
     def hangs(self) -> bool:
         """Whether an operation has begun to hang since the rules were given."""
@@ -222,6 +233,15 @@ class Mounted:
         fresh = self._rules.with_suffix(".new")
         fresh.write_text(json.dumps(rules), encoding="utf-8")
         fresh.replace(self._rules)
+
+
+def needs_fuse() -> None:
+    """Skips the test where this file system cannot be mounted."""
+    import pytest
+
+    pytest.importorskip("mfusepy", reason="mfusepy is not installed", exc_type=ImportError)
+    if not Path("/dev/fuse").exists() or os.geteuid() or not shutil.which("fusermount3"):
+        pytest.skip("FUSE needs /dev/fuse, fusermount3 and root")
 
 
 @contextlib.contextmanager

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from hosts import Daemon, Host, Hosts, blkio_root_groups, wait_for
-from throttled import GIB, MAKE, Impossible, Throttled
+from impossible import Impossible, require
+from throttled import GIB, MAKE, Throttled
 
 PORT = 24100
 MOUNT = Path("/run/data")
@@ -88,8 +88,7 @@ def volume(
     besides, as for a disk's arm: 16 may wait at once. ``port``: of the first brick; the others follow. Impossible where
     GlusterFS cannot run.
     """
-    if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
-        raise Impossible(f"{missing[0]} is not installed")
+    require(TOOLS)
     with contextlib.ExitStack() as stack:
         bricks = []
         for number, server in enumerate(servers):
@@ -116,8 +115,7 @@ def device_of(host: Host, name: str, size: int, file_system: str = "xfs") -> Ite
 
     It can be given limits where the blkio controller of cgroup version 1 is mounted.
     """
-    if not shutil.which(MAKE[file_system][0]):
-        raise Impossible(f"{MAKE[file_system][0]} is not installed")
+    require([MAKE[file_system][0]])
     image, path = Path(f"/run/{name}.image"), Path(f"/run/{name}")
     with host.path(image).open("xb") as stream:
         stream.truncate(size)

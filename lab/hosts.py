@@ -16,7 +16,6 @@ import argparse
 import contextlib
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,7 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from throttled import Impossible, terminated_as_exit
+from impossible import Impossible, require
+from throttled import terminated_as_exit
 
 SITE = Path("/run/site")
 NETWORK = "10.77.0"
@@ -290,8 +290,7 @@ def hosts(
     """
     if os.geteuid():
         raise Impossible("hosts of namespaces need root")
-    if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
-        raise Impossible(f"{missing[0]} is not installed")
+    require(TOOLS)
     clean()
     sites = names if isinstance(names, Mapping) else {"": names}
     places = [(name, where) for where, some in sites.items() for name in some]

@@ -10,17 +10,15 @@ import fcntl
 import os
 import pwd
 import random
-import shutil
 import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from throttled import Impossible
+from impossible import Impossible, program
 
 PATIENCE_S = 20.0
-_SYSTEM = "/usr/sbin:/sbin"
 _SEPARATED = Path("/run/sshd")
 """sshd asks for this directory where root starts it."""
 _OURS = _SEPARATED / "made-by-a-lab"
@@ -29,9 +27,9 @@ _OURS = _SEPARATED / "made-by-a-lab"
 @contextlib.contextmanager
 def node_exporter(*words: str) -> Iterator[str]:
     """Its address, as a site file has it. Impossible where it is not installed."""
-    program = _program("prometheus-node-exporter")
+    exporter = program("prometheus-node-exporter")
     port = free_port()
-    with _running([program, f"--web.listen-address=127.0.0.1:{port}", *words], port):
+    with _running([exporter, f"--web.listen-address=127.0.0.1:{port}", *words], port):
         yield f"http://127.0.0.1:{port}/metrics"
 
 
@@ -42,7 +40,7 @@ def sshd(directory: Path) -> Iterator[Path]:
     ssh finds its configuration by the password file and not by ``$HOME``: the one in the directory is told of ours,
     and is the real one otherwise. Keys of both sides are made for this and let nobody else in.
     """
-    server, client, keygen = (_program(name) for name in ("sshd", "ssh", "ssh-keygen"))
+    server, client, keygen = (program(name) for name in ("sshd", "ssh", "ssh-keygen"))
     host_key, key = directory / "host_key", directory / "key"
     for one in (host_key, key):
         subprocess.run([keygen, "-q", "-t", "ed25519", "-N", "", "-f", str(one)], check=True, timeout=PATIENCE_S)
@@ -65,13 +63,6 @@ def sshd(directory: Path) -> Iterator[Path]:
         yield bin_directory
 
 
-def _program(name: str) -> str:
-    found = shutil.which(name) or shutil.which(name, path=_SYSTEM)
-    if found is None:
-        raise Impossible(f"{name} is not installed")
-    return found
-
-
 def free_port() -> int:
     """One of the loopback interface that nobody has, below those that the kernel gives to outgoing connections: no such
     connection takes it before its daemon does."""
@@ -88,7 +79,7 @@ def free_port() -> int:
 def _running(argv: Sequence[str], port: int) -> Iterator[None]:
     """Until it listens; ended at the end, and by the kernel with this process."""
     process = subprocess.Popen(
-        [_program("setpriv"), "--pdeathsig", "KILL", "--", *argv],
+        [program("setpriv"), "--pdeathsig", "KILL", "--", *argv],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

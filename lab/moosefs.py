@@ -7,13 +7,12 @@ Each label has a storage class of its own, ``only-a`` and on, which keeps one co
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hosts import Daemon, Host, Hosts, wait_for
-from throttled import Impossible
+from impossible import Impossible, require
 
 TOOLS = ("mfsmaster", "mfschunkserver", "mfsmount", "mfsfileinfo", "mfssetsclass", "mfsscadmin")
 MOUNT = Path("/run/moosefs")
@@ -42,8 +41,7 @@ class Moosefs:
 @contextlib.contextmanager
 def moosefs(hosts: Hosts, master: str, servers: Sequence[str], client: str) -> Iterator[Moosefs]:
     """Impossible where MooseFS cannot run."""
-    if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
-        raise Impossible(f"{missing[0]} is not installed")
+    require(TOOLS)
     labels = {name: chr(ord("A") + number) for number, name in enumerate(servers)}
     with contextlib.ExitStack() as stack:
         stack.callback(_master(hosts[master]).end)

@@ -14,6 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from impossible import Impossible
+
 VERSION = "23.10.1"
 """The newest whose dependencies are complete where Maven looks."""
 PATIENCE_S = 180.0
@@ -29,10 +31,6 @@ _PROJECT = f"""\
   </dependency></dependencies>
 </project>
 """
-
-
-class Impossible(Exception):
-    """Nextflow cannot run here; the text says why."""
 
 
 def prepared() -> Path | None:

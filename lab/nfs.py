@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import signal
 import sys
 import time
@@ -16,7 +15,8 @@ from pathlib import Path
 
 from glusterfs import device_of
 from hosts import Daemon, Host, hosts, wait_for
-from throttled import GIB, Impossible, terminated_as_exit
+from impossible import Impossible, require
+from throttled import GIB, terminated_as_exit
 
 TOOLS = ("ganesha.nfsd", "rpcbind")
 EXPORT = "/run/export"
@@ -120,8 +120,7 @@ def _tmpfs(host: Host, size: int) -> Iterator[Path]:
 def server(host: Host, *, size: int = GIB, memory: bool = False) -> Iterator[Server]:
     """For as long as the context lasts; with ``memory`` it exports a tmpfs, which nothing is slow in, and a COMMIT does
     nothing. Impossible where nfs-ganesha or rpcbind cannot run."""
-    if missing := [tool for tool in TOOLS if not shutil.which(tool)]:
-        raise Impossible(f"{missing[0]} is not installed")
+    require(TOOLS)
     place = _tmpfs(host, size) if memory else _disk(host, size)
     with place as directory:
         host.path("/run/ganesha").mkdir()

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from throttled import Impossible
+from impossible import Impossible
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD_LIMIT_S = 580

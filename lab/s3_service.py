@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import IO
 
 from hosts import wait_for
+from impossible import Impossible
 from load_index_sources import free_port, locked
-from throttled import Impossible, terminated_as_exit
+from throttled import terminated_as_exit
 
 MODULE = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 CACHE = Path.home() / ".cache" / "tonnage-lab"

@@ -26,17 +26,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from impossible import SYSTEM_PATH, Impossible
+
 PATIENCE_S = 30.0
 """For daemons to start on a busy machine; 1 s on a quiet one."""
 _LOOK_S = 0.02
 _PR_SET_CHILD_SUBREAPER = 36
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random")
-_SYSTEM = "/usr/sbin:/sbin"
 """Daemons are here, and a user's PATH often is not."""
-
-
-class Impossible(Exception):
-    """Slurm cannot run here; the text says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,7 +233,7 @@ def slurm(
     ``partitions`` as in ``configuration``; None: one, ``batch``, of all. Impossible where Slurm is not installed or
     does not start.
     """
-    path = f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM}"
+    path = f"{os.environ.get('PATH', os.defpath)}:{SYSTEM_PATH}"
     for tool in ("slurmctld", "slurmd", "sbatch"):
         if not shutil.which(tool, path=path):
             raise Impossible(f"{tool} is not installed; hint: apt-get install slurmctld slurmd slurm-client")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,20 +14,18 @@ from pathlib import Path
 
 import slurm as light
 from hosts import PATIENCE_S, Daemon, Hosts, wait_for
-from throttled import Impossible
+from impossible import SYSTEM_PATH, Impossible, program
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAD = "head"
 """Where users log in and Slurm's controller runs."""
 SLURM = Path("/run/site/slurm")
-_SYSTEM = "/usr/sbin:/sbin"
 
 
 def check_tools(*more: str) -> None:
     """Impossible where one of Slurm's daemons, or of these besides, is not installed."""
-    path = f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM}"
-    if missing := [tool for tool in ("slurmctld", "slurmd", "munged", *more) if not shutil.which(tool, path=path)]:
-        raise Impossible(f"{missing[0]} is not installed")
+    for tool in ("slurmctld", "slurmd", "munged", *more):
+        program(tool)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +42,7 @@ class Scheduled:
     def environment(self) -> dict[str, str]:
         """In which users' commands run: nothing of what they keep goes to this machine's own directories."""
         return {
-            "PATH": f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM}",
+            "PATH": f"{os.environ.get('PATH', os.defpath)}:{SYSTEM_PATH}",
             "PYTHONPATH": str(ROOT / "python"),
             "SLURM_CONF": str(SLURM / "slurm.conf"),
             "TONNAGE_SYSTEM_CONFIG": "/etc/tonnage",

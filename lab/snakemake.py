@@ -12,14 +12,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from impossible import Impossible
+
 VERSION = "9.27.1"
 PATIENCE_S = 240.0
 _SINCE = (3, 11)
 """Of Python."""
-
-
-class Impossible(Exception):
-    """Snakemake cannot run here; the text says why."""
 
 
 def program() -> Path:

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 from hosts import PATIENCE_S, Daemon, Hosts, wait_for
-from throttled import Impossible
-
-_SYSTEM = "/usr/sbin:/sbin"
-
-
-def _program(name: str) -> str:
-    found = shutil.which(name) or shutil.which(name, path=_SYSTEM)
-    if found is None:
-        raise Impossible(f"{name} is not installed")
-    return found
+from impossible import program
 
 
 @contextlib.contextmanager
@@ -27,7 +17,7 @@ def logins(every: Hosts, directory: Path) -> Iterator[tuple[Path, dict[str, Daem
 
     ``directory`` is empty, and seen by all hosts under the same path. Impossible where ssh is not installed.
     """
-    server, client, keygen = (_program(name) for name in ("sshd", "ssh", "ssh-keygen"))
+    server, client, keygen = (program(name) for name in ("sshd", "ssh", "ssh-keygen"))
     host_key, key = directory / "host_key", directory / "key"
     for one in (host_key, key):
         subprocess.run([keygen, "-q", "-t", "ed25519", "-N", "", "-f", str(one)], check=True, timeout=PATIENCE_S)

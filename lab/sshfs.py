@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from hosts import Daemon, Host, Hosts, wait_for
-from throttled import Impossible
+from impossible import Impossible, require
 
 MOUNT = Path("/run/home")
 _SSHD = "/usr/sbin/sshd"
@@ -59,8 +58,7 @@ def options() -> list[str]:
 @contextlib.contextmanager
 def home(hosts: Hosts, server: str, *, at: Path = MOUNT) -> Iterator[Home]:
     """Mounted on every other host for as long as the context lasts. Impossible where sshfs cannot run."""
-    if missing := [tool for tool in (_SSHD, "sshfs", "ssh-keygen") if not shutil.which(tool)]:
-        raise Impossible(f"{missing[0]} is not installed")
+    require((_SSHD, "sshfs", "ssh-keygen"))
     with contextlib.ExitStack() as stack:
         for host in hosts.values():
             host.path(at).mkdir(parents=True, exist_ok=True)

@@ -22,6 +22,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from impossible import Impossible, require
+
 GIB = 1 << 30
 MAKE = {
     "xfs": ["mkfs.xfs", "-q"],
@@ -29,10 +31,6 @@ MAKE = {
     "btrfs": ["mkfs.btrfs", "-q"],
 }
 """No background initialisation: it would take its share of the limit, unasked."""
-
-
-class Impossible(Exception):
-    """No such device can be made here; the text says why."""
 
 
 def run(*command: str | Path) -> str:
@@ -91,9 +89,7 @@ def throttled(
 def check_tools(file_system: str) -> None:
     if os.geteuid():
         raise Impossible("a throttled device needs root")
-    for tool in ("losetup", "mount", "umount", MAKE[file_system][0]):
-        if not shutil.which(tool):
-            raise Impossible(f"{tool} is not installed")
+    require(("losetup", "mount", "umount", MAKE[file_system][0]))
 
 
 def image_directory(size: int) -> Path:

@@ -21,7 +21,8 @@ import nextflow  # noqa: E402
 import small_site  # noqa: E402
 import two_sites  # noqa: E402
 from ceph import ceph  # noqa: E402
-from throttled import GIB, Impossible, terminated_as_exit, throttled  # noqa: E402
+from impossible import Impossible  # noqa: E402
+from throttled import GIB, terminated_as_exit, throttled  # noqa: E402
 
 __all__ = [
     "Failed", "Impossible", "RunRequest", "ceph_pool", "model", "one_server", "several_devices", "snapshot_model",

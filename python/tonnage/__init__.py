@@ -65,7 +65,7 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         globals()[name] = _version()
         return globals()[name]
-    # The command line imports this package in a few milliseconds; only who asks for these pays for them.
+    # The command line imports this package in a few milliseconds: these are imported when they are first used.
     if name in _HOMES:
         from importlib import import_module
 

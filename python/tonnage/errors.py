@@ -7,6 +7,11 @@ class TonnageError(Exception):
     exit_code = 1
 
 
+def system_text(error: OSError) -> str:
+    """What the system says of an error, and of which file."""
+    return f"{error.strerror or error}" + (f" ({error.filename})" if error.filename else "")
+
+
 class RequestError(TonnageError):
     """The request was wrong: nothing was measured, nothing written."""
 

@@ -260,7 +260,7 @@ def keep_company(run: Run, analysis: Analysis, tell: Callable[[str], None]) -> N
 
 
 def kept_texts(plan: KeepPlan, directory: Path | None) -> list[str]:
-    """What there is to tell of load lines that were, or will be, kept in ``directory``."""
+    """Returns the messages about load lines that were, or will be, kept in ``directory``."""
     from tonnage.placement.server_load_lines import weaker_text
 
     if plan.problem:

@@ -1,5 +1,5 @@
-"""Messages name options as the command line has them: ``--space``, ``--storage=uring``. Where Python calls instead, the
-errors that leave its doors name the keywords of the function that was called: ``space=``, ``storage='uring'``."""
+"""Messages name options as the command line has them: ``--space``, ``--storage=uring``. In the
+errors of a function that Python calls they are its keywords: ``space=``, ``storage='uring'``."""
 
 from __future__ import annotations
 

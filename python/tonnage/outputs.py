@@ -62,7 +62,7 @@ class Output:
     otherwise: str = "move it away, or give another place"
 
     def check(self) -> os.stat_result | None:
-        """What is there now and may be replaced; None: nothing. RequestError for anything else."""
+        """Returns the file of that name if it may be replaced; None: there is none. RequestError for anything else."""
         if self.path == _NOWHERE:
             return None
         parent = self.path.parent

@@ -172,11 +172,16 @@ def valid_keys(model: type[BaseModel]) -> list[str]:
     return keys
 
 
+def near_match(wrong: str, known: typing.Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The hint that names the one of ``known`` that was probably meant; None where none is near."""
+    near = difflib.get_close_matches(wrong, list(known), n=1, cutoff=cutoff)
+    return f"did you mean {near[0]!r}?" if near else None
+
+
 def near_or_all(wrong: str, known: typing.Iterable[str], what: str = "keys") -> str:
     """The hint for an unknown word: the one that was probably meant, or all."""
     every = list(known)
-    near = difflib.get_close_matches(wrong, every, n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}?" if near else f"known {what} are {', '.join(every)}"
+    return near_match(wrong, every, cutoff=0.5) or f"known {what} are {', '.join(every)}"
 
 
 def _unknown_key(place: Position) -> str:

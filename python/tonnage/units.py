@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from fractions import Fraction
 from math import ceil, floor, isfinite, log10
 
@@ -169,6 +169,18 @@ def time_text(ns: float) -> str:
     return scaled(ns, ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))) or f"{ns:.0f} ns"
 
 
+def clock_text(time_ns: int) -> str:
+    """Returns text such as ``0:08``, ``12:05``, ``3:12:05``: a time left or gone."""
+    minutes, seconds = divmod(max(time_ns, 0) // 10**9, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
+
+
+def utc_text(timespec: str = "milliseconds") -> str:
+    """The time now, as records have it: ``2026-11-21T10:15:00.123Z``."""
+    return datetime.now(timezone.utc).isoformat(timespec=timespec).replace("+00:00", "Z")
+
+
 def bits_text(bytes_per_s: float) -> str:
     """A rate as links are sold: ``0.941 Gbit/s``, ``98.2 Mbit/s``, of 10⁹ and 10⁶ bits."""
     bits_per_s = 8 * bytes_per_s
@@ -317,6 +329,11 @@ def size(size_bytes: int | None) -> str:
 def volume(moved_bytes: int | None) -> str:
     """Bytes that were moved, in the powers of ten of the rates: ``88.6 MB``."""
     return NOT_MEASURED if moved_bytes is None else rate(moved_bytes).removesuffix("/s")
+
+
+def plural(number: int, noun: str) -> str:
+    """Returns text such as ``1 task``, ``8 tasks``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def count(number: float | None) -> str:

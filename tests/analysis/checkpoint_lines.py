@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from made_results import equal_latencies, phase_result, task_result
 from tonnage.records.lines import trial_line
 
 ROUNDS = 3
@@ -32,25 +33,21 @@ def result(of: dict[str, Any], round_ns: int, take_ns: int, begin_ns: int = 10**
             start = begin + round_ns - take_ns
             events.append({"kind": "snapshot", "time_ns": start, "duration_ns": take_ns, "task": 0})
     each = of["rounds"] * of["block_size"]
-    names = ("min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")
     operations = each // of["transfer_size"]
-    task = {
-        "start_ns": begin_ns, "end_ns": windows[-1][3], "open_ns": 0, "transfer_ns": 1, "sync_ns": 0, "close_ns": 0,
-        "bytes": each, "operations": operations, "errors": 0, "damaged_operations": 0, "wrapped": False, "role": "work",
-        "latency": {"count": operations, **dict.fromkeys(names, round_ns // max(operations, 1))},
-    }  # fmt: skip
-    return {
-        "stop_reason": "size", "tasks": [{"task": n, **task} for n in range(of["tasks"])],
-        "latency": {**task["latency"], "count": operations * of["tasks"]},
-        "cpu_user_ns": 10**7, "cpu_system_ns": 10**7, "direct": True, "cache": None, "verify": None,
-        "first_error": None, "facts": {}, "notes": [], "events": events,
-        "checkpoint": {
+    waits_ns = round_ns // max(operations, 1)
+    done = {"transfer_ns": 1, "bytes": each, "operations": operations, "role": "work"}
+    latency = equal_latencies(operations, waits_ns)
+    tasks = (task_result(number, begin_ns, windows[-1][3], latency, **done) for number in range(of["tasks"]))
+    return phase_result(
+        tasks, equal_latencies(operations * of["tasks"], waits_ns), stop_reason="size", cpu_user_ns=10**7,
+        cpu_system_ns=10**7, events=events,
+        checkpoint={
             "step": "checkpoint", "coordination": of["coordination"], "rounds": of["rounds"],
             "checkpoint_ns": of["rounds"] * round_ns, "think_ns": of["rounds"] * of["think_ns"],
             "snapshot_ns": of["rounds"] * take_ns, "leftovers_ns": 0, "windows": windows,
-            "snapshot": {"count": of["rounds"] if take_ns else 0, **dict.fromkeys(names, take_ns)},
+            "snapshot": equal_latencies(of["rounds"] if take_ns else 0, take_ns),
         },
-    }  # fmt: skip
+    )  # fmt: skip
 
 
 def lines(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_results import equal_latencies, phase_result, task_result
 from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line
 
 from tests.memory_paths import memory_path, memory_path_factory  # noqa: F401 - fixtures
@@ -29,25 +30,11 @@ def result_of(rate: int, tasks: int, op: str, **changes: Any) -> dict[str, Any]:
     """A PhaseResult of one second in which ``tasks`` tasks together move about ``rate`` bytes."""
     operations = max(1, rate // TRANSFER // tasks)
     whole = max(1, rate // tasks)
-    latency = dict.fromkeys(
-        ("min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"), 10**9 // operations
-    )
-    latency["count"] = operations
-    lines = [
-        {
-            "task": t, "start_ns": 0, "end_ns": 10**9, "open_ns": 0, "transfer_ns": 10**9, "sync_ns": 0, "close_ns": 0,
-            "bytes": whole, "operations": operations, "errors": 0, "damaged_operations": 0, "wrapped": False,
-            "latency": latency,
-        }
-        for t in range(tasks)
-    ]  # fmt: skip
+    latency, done = equal_latencies(operations, 10**9 // operations), {"bytes": whole, "operations": operations}
+    lines = (task_result(number, 0, 10**9, latency, **done) for number in range(tasks))
     cache = {"cached_before_bytes": 0, "examined_bytes": 1, "device_bytes": whole * tasks} if op == "read" else None
-    result = {
-        "stop_reason": "time", "tasks": lines, "latency": {**latency, "count": operations * tasks},
-        "cpu_user_ns": 10**7, "cpu_system_ns": 10**7, "direct": True, "cache": cache, "verify": None,
-        "first_error": None, "facts": {}, "notes": [], "events": [],
-    }  # fmt: skip
-    return {**result, **changes}
+    used = {"cpu_user_ns": 10**7, "cpu_system_ns": 10**7, "cache": cache}
+    return phase_result(lines, {**latency, "count": operations * tasks}, **{**used, **changes})
 
 
 @pytest.fixture

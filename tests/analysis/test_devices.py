@@ -8,6 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from made_results import phase_result, task_result
 from tonnage.analysis import analyse
 from tonnage.analysis.summary import schema, summary
 from tonnage.filesystems.file_holders import FileLayout, FileShare, Item, whole
@@ -25,11 +26,8 @@ CALLS = {
 
 
 def task(number: int, rate: int) -> dict[str, Any]:
-    return {
-        "task": number, "start_ns": 0, "end_ns": SECOND, "bytes": rate, "operations": rate // MB, "errors": 0,
-        "open_ns": 1, "transfer_ns": 1, "sync_ns": 1, "close_ns": 1, "damaged_operations": 0, "wrapped": False,
-        "latency": None,
-    }  # fmt: skip
+    steps = dict.fromkeys(("open_ns", "transfer_ns", "sync_ns", "close_ns"), 1)
+    return task_result(number, 0, SECOND, None, bytes=rate, operations=rate // MB, **steps)
 
 
 def run_of(path: Path, repetitions: list[dict[str, int]], *, source: str = "own", nfs: Any = None) -> Run:
@@ -43,10 +41,7 @@ def run_of(path: Path, repetitions: list[dict[str, int]], *, source: str = "own"
             for number, device in enumerate(names)
         )
         held = FileLayout(items=items, total=len(items))
-        result = {
-            "tasks": tasks, "stop_reason": "time", "latency": None, "cpu_user_ns": 1, "cpu_system_ns": 1,
-            "direct": True, "cache": None, "verify": None, "first_error": None, "facts": {}, "notes": [], "events": [],
-        }  # fmt: skip
+        result = phase_result(tasks, None, cpu_user_ns=1, cpu_system_ns=1)
         setting = {"op": "write", "tasks": len(tasks), "transfer_size": MB, "sync": "fsync", "source": source}
         line = trial_line(
             trial=trial, setting=setting, phase="write", repetition=trial, block=trial, started="", result=result,

@@ -7,10 +7,7 @@ one JSON line a probe.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import os
 import sys
 import tempfile
 from functools import cache
@@ -22,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from company_runs import COSTS, factors, trial
 from memory_directory import in_memory
+from probe_programs import print_rows, printed
 from tonnage.analysis.load_line.estimate import WITHIN
-from tonnage.cli import main as tonnage
 
 MOST, LONG_S = 32, 20.0
 MIB = 1 << 20
@@ -42,28 +39,18 @@ def probe(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     """One probe: the truth, both intervals, and whether a line was claimed."""
     target = f"sim:knee={cell['knee']},plateau=1GB/s,noise={cell['noise']}{cell['more']}"
     with tempfile.TemporaryDirectory(dir=in_memory()) as directory:
-        out, said = Path(directory) / "run", io.StringIO()
+        out = Path(directory) / "run"
         words = ["probe", target, "--op", "read", "--beside", f"stream-write@{cell['share']}"]
         words += ["--budget", cell["budget"], "--seed", str(seed), "--json", "--no-report", "--no-keep"]
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
-            code = tonnage([*words, "--out", str(out)])
-        assert code == 0, said.getvalue()
+        summary = json.loads(printed([*words, "--out", str(out)]))
         with (out / "trials.jsonl").open() as file:
             companies = [line["company"] for line in map(json.loads, file) if line.get("company")]
     offered = round(fmean(company["offered_operations_per_s"] for company in companies), -1)
     tasks, plateau = truth(cell["knee"], int(offered))
-    (line,) = json.loads(said.getvalue())["load_lines"]
+    (line,) = summary["load_lines"]
     keys = ("reached", "tasks", "tasks_low", "tasks_high", "plateau_low", "plateau_high")
     return {"truth": tasks, "true_plateau": plateau, **{key: line[key] for key in keys}}
 
 
-def main() -> None:
-    os.environ["XDG_STATE_HOME"] = tempfile.gettempdir()
-    part, parts = int(sys.argv[1]), int(sys.argv[2])
-    for number, cell in enumerate(json.load(sys.stdin)):
-        for seed in range(part, cell["seeds"], parts):
-            print(json.dumps({"cell": number, "seed": seed, **probe(cell, seed)}), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    print_rows(probe)

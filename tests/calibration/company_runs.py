@@ -15,9 +15,7 @@ import heapq
 import io
 import json
 import math
-import os
 import random
-import sys
 import tempfile
 from collections.abc import Iterator
 from functools import cache
@@ -25,9 +23,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
-
 from memory_directory import in_memory
+from probe_programs import print_rows
 from tonnage.cli import main as tonnage
 
 TASKS, COMPANY_TASKS = 8, 32
@@ -165,13 +162,5 @@ def run(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     return {"costs": costs}
 
 
-def main() -> None:
-    os.environ["XDG_STATE_HOME"] = tempfile.gettempdir()
-    part, parts = int(sys.argv[1]), int(sys.argv[2])
-    for number, cell in enumerate(json.load(sys.stdin)):
-        for seed in range(part, cell["seeds"], parts):
-            print(json.dumps({"cell": number, "seed": seed, **run(cell, seed)}), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    print_rows(run)

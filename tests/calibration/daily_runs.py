@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+from made_results import equal_latencies, phase_result, task_result
 from tonnage.analysis.summary import schema
 from tonnage.campaign.campaign_file import parse_campaign
 from tonnage.campaign.observer import Observer
@@ -76,20 +77,12 @@ def swept(out: Path, law: Callable[[int], float], nodes: Sequence[int], draw: ra
         "target": {"kind": "posix", "name": str(out), "file_system": system}, "host": {"cpu_count": 1},
     }  # fmt: skip
     writer = RunWriter.create(out, manifest)
-    latency = dict.fromkeys(("min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"), 10**6)
     trials = [(repetition, count) for repetition in range(4) for count in nodes]
     for trial, (repetition, count) in enumerate(trials):
         rate = law(count) * math.exp(day + draw.gauss(0, 0.04))
-        each = {
-            "start_ns": 0, "end_ns": 10**9, "open_ns": 0, "transfer_ns": 10**9, "sync_ns": 0, "close_ns": 0,
-            "bytes": round(rate / count), "operations": 100, "errors": 0, "damaged_operations": 0, "wrapped": False,
-            "latency": {**latency, "count": 100},
-        }  # fmt: skip
-        result = {
-            "stop_reason": "time", "tasks": [{"task": task, **each} for task in range(count)],
-            "latency": {**latency, "count": 100 * count}, "cpu_user_ns": 1, "cpu_system_ns": 1, "direct": True,
-            "cache": None, "verify": None, "first_error": None, "facts": {}, "notes": [], "events": [],
-        }  # fmt: skip
+        done = {"bytes": round(rate / count), "operations": 100}
+        tasks = (task_result(task, 0, 10**9, equal_latencies(100), **done) for task in range(count))
+        result = phase_result(tasks, equal_latencies(100 * count), cpu_user_ns=1, cpu_system_ns=1)
         setting = {"op": "write", "tasks": count, "transfer_size": 1 << 20, "sync": "fsync"}
         line = trial_line(
             trial=trial, setting=setting, phase="write", repetition=repetition, block=repetition, started="now",

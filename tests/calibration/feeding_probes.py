@@ -7,21 +7,15 @@ one JSON line a probe.
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
-import os
 import random
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from feeding_model import Loader, most_fed
-from memory_directory import in_memory
-from tonnage.cli import main as tonnage
+from probe_programs import print_rows, summary_of_campaign
 
 MOST = 64
 GB = 1e9
@@ -73,26 +67,11 @@ utilisation = {objective}
 most = {most}
 budget = "{cell["budget"]}"
 """
-    with tempfile.TemporaryDirectory(dir=in_memory()) as directory:
-        file, said = Path(directory) / "c.toml", io.StringIO()
-        file.write_text(text, encoding="utf-8")
-        argv = ["run", str(file), "--json", "--no-report", "--out", str(Path(directory) / "run")]
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
-            code = tonnage(argv)
-        assert code == 0, said.getvalue()
-        (trained,) = json.loads(said.getvalue())["training"]
+    (trained,) = summary_of_campaign(text)["training"]
     answer = trained["answer"]
     kept = {key: answer[key] for key in ("low", "high", "accelerators", "shown", "trials", "limit")}
-    return {"truth": truth, **kept, "seed": seed, "target": target}
-
-
-def main() -> None:
-    os.environ["XDG_STATE_HOME"] = tempfile.gettempdir()
-    part, parts = int(sys.argv[1]), int(sys.argv[2])
-    for number, cell in enumerate(json.load(sys.stdin)):
-        for seed in range(part, cell["seeds"], parts):
-            print(json.dumps({"cell": number, **probe(cell, seed)}), flush=True)
+    return {"truth": truth, **kept, "target": target}
 
 
 if __name__ == "__main__":
-    main()
+    print_rows(probe)

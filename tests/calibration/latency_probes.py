@@ -9,8 +9,6 @@ rates 5) of the same model without noise between trials: the median over trials 
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import math
 import os
@@ -18,13 +16,12 @@ import random
 import sys
 import tempfile
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from tonnage import _native
-from tonnage.cli import main as tonnage
 
 from .memory_directory import in_memory
+from .probe_programs import printed
 from .simulate import run_phase
 
 MAX_TASKS = 32
@@ -72,12 +69,9 @@ def objective_ns(model: str, percentile: str, seed: int) -> int:
 def probe(model: str, seed: int, *options: str) -> dict[str, Any]:
     """The load line of ``--json``."""
     with tempfile.TemporaryDirectory(dir=in_memory()) as directory:
-        out, said = Path(directory) / "run", io.StringIO()
         argv = ["probe", f"sim:{model}", "--op", "write", "--seed", str(seed), "--json", "--no-report"]
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
-            code = tonnage([*argv, "--max-tasks", str(MAX_TASKS), "--out", str(out), *options])
-        assert code == 0, said.getvalue()
-        (line,) = json.loads(said.getvalue())["load_lines"]
+        argv += ["--max-tasks", str(MAX_TASKS), "--out", f"{directory}/run", *options]
+        (line,) = json.loads(printed(argv))["load_lines"]
         return dict(line)
 
 

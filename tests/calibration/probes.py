@@ -6,8 +6,6 @@ line a seed. Time is virtual: a probe takes a third of a second.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import math
 import os
@@ -19,8 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from probe_programs import printed
 from tonnage.analysis.load_line.estimate import WITHIN
-from tonnage.cli import main as tonnage
 from tonnage.units import parse_rate
 
 PLATEAU = 2_000_000_000
@@ -82,7 +80,7 @@ def probe(cell: dict[str, Any], seed: int, out: Path) -> dict[str, Any]:
         known.append(f"knee={knee}")
     uri = "sim:" + ",".join(filter(None, known))
     asked = ["probe", uri, "--op", "write", "--seed", str(seed), "--no-report", "--no-keep", "--out", str(out)]
-    printed = said(asked + shlex.split(cell.get("options", "")))
+    text = printed(asked + shlex.split(cell.get("options", "")))
     summary = json.loads((out / "manifest.json").read_text())["summary"]
     curve = [law(n, knee) for n in range(1, MAX_TASKS + 1)]
     true = PLATEAU * max(curve)
@@ -99,20 +97,10 @@ def probe(cell: dict[str, Any], seed: int, out: Path) -> dict[str, Any]:
         "reached": line["reached"],
         "why": line["why"],
         "codes": sorted(finding["code"] for finding in summary["findings"]),
-        **figures_of(line["why"], printed),
+        **figures_of(line["why"], text),
         "line": {key: line[key] for key in ("tasks", "tasks_low", "tasks_high", "plateau_low", "plateau_high")},
         **throughput(summary["points"], lambda n: PLATEAU * law(n, knee)),
     }
-
-
-def said(arguments: list[str]) -> str:
-    """What a command prints on stdout."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = tonnage(arguments)
-    if code:
-        raise RuntimeError(f"{shlex.join(arguments)} ended with {code}: {err.getvalue()}")
-    return out.getvalue()
 
 
 _LINE = re.compile(
@@ -121,11 +109,11 @@ _LINE = re.compile(
 _BOUNDS = re.compile(r"  the plateau lies between (\S+ \S+/s) and (\S+ \S+/s)")
 
 
-def figures_of(why: str, printed: str) -> dict[str, Any]:
+def figures_of(why: str, text: str) -> dict[str, Any]:
     """The load line as a user reads it: knee and plateau with their intervals, rounded as they are printed."""
-    if f"write: {why}\n" not in printed:
-        raise ValueError(f"{why!r} is in the summary, and printed was: {printed}")
-    found, bounds = _LINE.search(printed), _BOUNDS.search(printed)
+    if f"write: {why}\n" not in text:
+        raise ValueError(f"{why!r} is in the summary, and printed was: {text}")
+    found, bounds = _LINE.search(text), _BOUNDS.search(text)
     if found is None or bounds is None:
         return {"low": None, "high": None, "plateau": None}
     low, high = map(parse_whole, bounds.groups())

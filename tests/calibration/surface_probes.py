@@ -7,20 +7,13 @@ one JSON line a probe.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import os
 import random
-import sys
 import tempfile
-from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent))
-
 from memory_directory import in_memory
-from tonnage.cli import main as tonnage
+from probe_programs import print_rows, printed
 
 MAX_TASKS = 32
 
@@ -70,12 +63,9 @@ def probe(cell: dict[str, Any], seed: int) -> dict[str, Any]:
         "sim:" + ",".join(f"{key}={value}" for key, value in model.items()) + f",noise={cell['noise']}{cell['more']}"
     )
     with tempfile.TemporaryDirectory(dir=in_memory()) as directory:
-        out, said = Path(directory) / "run", io.StringIO()
         argv = ["probe", target, "--surface", "--op", "write", "--seed", str(seed), "--json", "--no-report"]
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
-            code = tonnage([*argv, "--max-tasks", str(MAX_TASKS), "--budget", cell["budget"], "--out", str(out)])
-        assert code == 0, said.getvalue()
-        (surface,) = json.loads(said.getvalue())["surfaces"]
+        argv += ["--max-tasks", str(MAX_TASKS), "--budget", cell["budget"], "--out", f"{directory}/run"]
+        (surface,) = json.loads(printed(argv))["surfaces"]
     sizes = [
         {
             "truth": truth(model, one["transfer_size"]),
@@ -88,13 +78,5 @@ def probe(cell: dict[str, Any], seed: int) -> dict[str, Any]:
     return {"trials": surface["trials"], "sizes": sizes, "target": target}
 
 
-def main() -> None:
-    os.environ["XDG_STATE_HOME"] = tempfile.gettempdir()
-    part, parts = int(sys.argv[1]), int(sys.argv[2])
-    for number, cell in enumerate(json.load(sys.stdin)):
-        for seed in range(part, cell["seeds"], parts):
-            print(json.dumps({"cell": number, **probe(cell, seed)}), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    print_rows(probe)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +25,8 @@ from tonnage.placement.server_load_lines import plan_kept_lines
 from tonnage.records import Run
 from tonnage.records.line_types import TrialLine
 from tonnage.report.sections import company_matrix
+
+from .interrupting import InterruptingObserver
 
 MODEL = "sim:knee=4,plateau=1GB/s,noise=2%"
 CAMPAIGN = """
@@ -208,22 +208,10 @@ def test_a_probe_beside_company_tells_what_that_reached_and_keeps_no_line_for_pl
     assert "read: measured beside stream-write@30%" in capsys.readouterr().out
 
 
-class _Interrupting(Observer):
-    """Sends Ctrl-C after so many phases."""
-
-    def __init__(self, phases: int) -> None:
-        self.left = phases
-
-    def recorded(self, line: TrialLine) -> None:
-        self.left -= line["status"] == "ok"
-        if self.left == 0:
-            os.kill(os.getpid(), signal.SIGINT)
-
-
 def test_an_interrupted_run_goes_on_where_it_stood(tmp_path: Path) -> None:
     campaign = company_campaign(MODEL, ["stream-read", "metadata-storm"], budget_ns=60 * 10**9, seed=3)
     out = str(tmp_path / "run")
-    ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=_Interrupting(12))
+    ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=InterruptingObserver(12))
     assert ended.state == "interrupted"
     before = Run.open(out).trials()
     assert resume_run(out, observer=Observer()).state == "complete"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from pathlib import Path
 
 import jsonschema
@@ -15,15 +13,16 @@ from tonnage.campaign.campaign_file import parse_campaign, probe_campaign
 from tonnage.campaign.execute.kv_cache import phase_spec
 from tonnage.campaign.kinds.kv_cache import KvCacheSetting
 from tonnage.campaign.model import Campaign
+from tonnage.campaign.number_probe import user_probe
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import check, describe, make_plan
 from tonnage.campaign.run_lifecycle import resume_run, run_campaign
-from tonnage.campaign.user_probe import UserProbe
 from tonnage.cli import main
 from tonnage.errors import RequestError
 from tonnage.published.kv_cache_models import kv_cache_models
 from tonnage.records import Run
-from tonnage.records.line_types import TrialLine
+
+from .interrupting import InterruptingObserver
 
 OWN = 'token_size = "1KiB"\nturn_tokens = 16\ncontext = 64\nthink = "20ms"\n'
 
@@ -147,7 +146,7 @@ def test_a_cache_without_room_for_one_conversation_is_refused() -> None:
 
 def test_trials_of_a_search_double_until_turns_are_late_and_repeat() -> None:
     campaign = kv_cache(OWN, '[users]\nmost = 32\np95 = "100ms"\n')
-    search, lines, tried = UserProbe(campaign, 1), [], []
+    search, lines, tried = user_probe(campaign, 1), [], []
     while (trial := search.next(lines, len(lines) * 10**9)) is not None and len(tried) < 200:
         users = trial.setting.users  # type: ignore[attr-defined]
         tried.append(users)
@@ -177,18 +176,6 @@ def test_no_more_users_are_served_than_the_device_keeps_up_with_however_long_the
     assert served["answer"]["users"] <= 20 and served["answer"]["high"] <= 21
 
 
-class _Interrupting(Observer):
-    """Sends Ctrl-C after so many phases."""
-
-    def __init__(self, phases: int) -> None:
-        self.left = phases
-
-    def recorded(self, line: TrialLine) -> None:
-        self.left -= line["status"] == "ok"
-        if self.left == 0:
-            os.kill(os.getpid(), signal.SIGINT)
-
-
 def test_a_number_whose_trials_lie_at_the_objective_is_passed_by() -> None:
     search = NumberSearch(64, 200.0, "seed")
     measured = {1: [10.0], 2: [20.0], 4: [50.0], 8: [215.0, 205.0]}
@@ -203,7 +190,7 @@ def test_a_number_whose_trials_lie_at_the_objective_is_passed_by() -> None:
 def test_an_interrupted_search_goes_on_where_it_stood(tmp_path: Path) -> None:
     campaign = kv_cache(OWN, '[users]\nmost = 16\nbudget = "60s"\n').model_copy(update={"seed": 3})
     out = str(tmp_path / "run")
-    ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=_Interrupting(3))
+    ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=InterruptingObserver(3))
     assert ended.state == "interrupted"
     before = Run.open(out).trials()
     assert resume_run(out, observer=Observer()).state == "complete"

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tonnage.analysis import analyse
@@ -17,6 +15,8 @@ from tonnage.campaign.run_lifecycle import Outcome, run_campaign
 from tonnage.cli import main
 from tonnage.records import Run
 from tonnage.records.line_types import pack_stop_reasons, stop_reason_of
+
+from .interrupting import InterruptingObserver
 
 pytest.importorskip("tonnage._native", reason="the engine is not built: run make build")
 
@@ -31,18 +31,6 @@ tasks = [2, 4]
 transfer_size = "1MiB"
 block_size = "64MiB"
 """
-
-
-class _Interrupting(Observer):
-    """Sends the signal after so many records."""
-
-    def __init__(self, after: int) -> None:
-        self._left = after
-
-    def recorded(self, line: Mapping[str, Any]) -> None:  # noqa: ARG002
-        self._left -= 1
-        if not self._left:
-            os.kill(os.getpid(), signal.SIGTERM)
 
 
 @pytest.fixture
@@ -82,7 +70,7 @@ def test_a_time_budget_that_is_used_up_says_so(measure: Measure) -> None:
 
 
 def test_an_interrupted_run_says_so_of_what_was_not_done(measure: Measure) -> None:
-    found = measure("count = 4", observer=_Interrupting(3))
+    found = measure("count = 4", observer=InterruptingObserver(3, signal.SIGTERM))
     assert found.state == "interrupted"
     assert set(reasons_of(found.path).values()) == {"interrupted"}
 
@@ -117,7 +105,9 @@ def test_what_ends_the_reads_of_a_search_does_not_end_its_writes(tmp_path: Path)
     command = {"name": "probe", "target": "sim:knee=4,noise=8%", "seed": 1, "search": {"op": ["write", "read"]}}
     campaign = build_campaign({**command, "workload": {"block_size": 1 << 20}}, stored=True)
     out = str(tmp_path / "run")
-    found = run_campaign(campaign, text=None, command_line=[], out=out, observer=_Interrupting(65))
+    found = run_campaign(
+        campaign, text=None, command_line=[], out=out, observer=InterruptingObserver(65, signal.SIGTERM)
+    )
     assert found.state == "interrupted"
     points = analyse(Run.open(found.path)).points
     assert {point.stopped for point in points if point.op == "write"} <= {"budget", "aside"}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -20,8 +18,8 @@ from tonnage.campaign.surface_probe import SurfaceProbe
 from tonnage.cli import main
 from tonnage.errors import RequestError
 from tonnage.records import Run
-from tonnage.records.line_types import TrialLine
 
+from .interrupting import InterruptingObserver
 from .test_probe import line
 
 MODEL = "sim:call=300us,task-speed=200MB/s,operations=20000,plateau=2GB/s,noise=5%"
@@ -143,23 +141,11 @@ def test_the_command_tells_the_lines_of_all_sizes(tmp_path: Path, capsys: pytest
     assert "load-line-write" not in page, "one map, not a curve for each size"
 
 
-class _Interrupting(Observer):
-    """Sends Ctrl-C after so many phases."""
-
-    def __init__(self, phases: int) -> None:
-        self.left = phases
-
-    def recorded(self, line: TrialLine) -> None:
-        self.left -= line["status"] == "ok"
-        if self.left == 0:
-            os.kill(os.getpid(), signal.SIGINT)
-
-
 def test_an_interrupted_search_goes_on_where_it_stood(tmp_path: Path) -> None:
     given = {"surface": (4 << 10, 16 << 20), "budget_ns": 30 * 10**9, "op": ("write",)}
     campaign = build_campaign({"target": MODEL, "seed": 3, "search": given}, stored=True)
     out = str(tmp_path / "run")
-    ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=_Interrupting(10))
+    ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=InterruptingObserver(10))
     assert ended.state == "interrupted"
     before = Run.open(out).trials()
     assert resume_run(out, observer=Observer()).state == "complete"

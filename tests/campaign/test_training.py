@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from pathlib import Path
 
 import pytest
-from tonnage.campaign.accelerator_probe import AcceleratorProbe
 from tonnage.campaign.campaign_file import in_options, parse_campaign, probe_campaign
 from tonnage.campaign.execute.training import phase_spec
 from tonnage.campaign.kinds.training import TrainingSetting
 from tonnage.campaign.model import Campaign
+from tonnage.campaign.number_probe import accelerator_probe
 from tonnage.campaign.observer import Observer
 from tonnage.campaign.plan import check, make_plan
 from tonnage.campaign.run_lifecycle import resume_run, run_campaign
 from tonnage.errors import RequestError
 from tonnage.published.training_models import checkpoint_sizes, training_models
 from tonnage.records import Run
-from tonnage.records.line_types import TrialLine
+
+from .interrupting import InterruptingObserver
 
 OWN = 'sample_size = "1MiB"\nbatch = 4\ncompute = "20ms"\n'
 
@@ -195,7 +194,7 @@ def test_options_of_a_probe_that_have_no_meaning_for_a_training_are_refused() ->
 
 def test_trials_of_a_search_double_until_accelerators_starve_and_repeat_one_setting_each() -> None:
     campaign = training(OWN, "[accelerators]\nmost = 32\nutilisation = 0.9\n")
-    search, lines = AcceleratorProbe(campaign, 1), []
+    search, lines = accelerator_probe(campaign, 1), []
     tried = []
     while (trial := search.next(lines, len(lines) * 10**9)) is not None and len(tried) < 200:
         number = trial.setting.accelerators  # type: ignore[attr-defined]
@@ -218,22 +217,10 @@ def test_trials_of_a_search_double_until_accelerators_starve_and_repeat_one_sett
     assert set(search.stopped(lines, "budget").values()) == {"failed"}
 
 
-class _Interrupting(Observer):
-    """Sends Ctrl-C after so many phases."""
-
-    def __init__(self, phases: int) -> None:
-        self.left = phases
-
-    def recorded(self, line: TrialLine) -> None:
-        self.left -= line["status"] == "ok"
-        if self.left == 0:
-            os.kill(os.getpid(), signal.SIGINT)
-
-
 def test_an_interrupted_search_goes_on_where_it_stood(tmp_path: Path) -> None:
     campaign = training(OWN, '[accelerators]\nmost = 16\nbudget = "60s"\n').model_copy(update={"seed": 3})
     out = str(tmp_path / "run")
-    ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=_Interrupting(5))
+    ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=InterruptingObserver(5))
     assert ended.state == "interrupted"
     before = Run.open(out).trials()
     assert resume_run(out, observer=Observer()).state == "complete"
@@ -248,7 +235,7 @@ def test_a_data_set_is_laid_out_once_and_again_after_a_resume_and_nothing_stays(
     campaign = training(OWN.replace("20ms", "1ms"), text)
     campaign = campaign.model_copy(update={"seed": 3, "target": str(place)})
     out = str(tmp_path / "run")
-    ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=_Interrupting(3))
+    ended = run_campaign(campaign, text=None, command_line=["test"], out=out, observer=InterruptingObserver(3))
     assert (ended.state, list(place.iterdir())) == ("interrupted", [])
     assert [line["phase"] for line in Run.open(out).trials()][:3] == ["write", "train", "train"]
     assert resume_run(out, observer=Observer()).state == "complete"

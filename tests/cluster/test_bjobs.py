@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command_stand_ins import StandIns
+from local_spool import lines_of, request
+from stand_in_site import SITES, install
 from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import Job
 from tonnage.cluster.schedulers.local import Local
@@ -21,10 +23,7 @@ from tonnage.compat.lsf.select_jobs import matches
 from tonnage.errors import RequestError
 from tonnage.machine.user_state import user_name
 from tonnage.placement.jobs import job_and_copies
-
-from .command_stand_ins import StandIns
-from .local_spool import lines_of, own_local, request, until
-from .stand_in_site import SITES, install
+from waiting import wait_until
 
 LIMIT_S = 60
 
@@ -56,20 +55,12 @@ class Typed:
 _TONNAGE = [sys.executable, "-m", "tonnage.cli"]
 
 
-@pytest.fixture
-def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Local]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
-    with own_local() as found:
-        yield found
-
-
 def test_jobs_stand_under_lsfs_headings_and_one_that_is_not_there_is_255(local: Local, tmp_path: Path) -> None:
     typed = Typed(tmp_path, "local")
     assert typed("bjobs", code=255) == ([], "No unfinished job found\n")
     argv = ("sh", "-c", "sleep 600")
     job = local.submit(request(*argv, key="k", directory=tmp_path, name="a-long-name", numbers=upto(3), cap=1)).job
-    until(lambda: any(line.state == "running" for line in lines_of(local, job)))
+    wait_until(lambda: any(line.state == "running" for line in lines_of(local, job)))
     (heading, running, waiting), _ = typed("bjobs")
     assert heading.split() == [
         "JOBID", "USER", "STAT", "QUEUE", "FROM_HOST", "EXEC_HOST", "JOB_NAME", "SUBMIT_TIME",
@@ -88,7 +79,7 @@ def test_jobs_stand_under_lsfs_headings_and_one_that_is_not_there_is_255(local: 
     lines, complaint = typed("bjobs", "-noheader", job, "999", code=255)
     assert lines == [running, waiting] and complaint == "Job <999> is not found\n"
     alone = local.submit(request(*argv, key="alone", directory=tmp_path)).job
-    until(lambda: any(line.state == "running" for line in lines_of(local, alone)))
+    wait_until(lambda: any(line.state == "running" for line in lines_of(local, alone)))
     assert typed("bjobs", f"{alone}[1]", code=255) == ([], f"Job <{alone}[1]> is not found\n"), "it has no copies"
     assert "PENDING REASONS:" in "\n".join(typed("bjobs", "-l", job)[0])
     assert "has no option" in typed("bjobs", "-nonsense", code=2)[1]
@@ -98,17 +89,17 @@ def test_a_copy_ends_by_itself_and_one_that_waits_never_runs(local: Local, tmp_p
     typed = Typed(tmp_path, "local")
     program = ("sh", "-c", 'touch "ran.$TONNAGE_COPY"; while [ ! -e go ]; do sleep 0.05; done')
     job = local.submit(request(*program, key="k", directory=tmp_path, numbers=upto(5), cap=2)).job
-    until(lambda: (tmp_path / "ran.1").exists() and (tmp_path / "ran.2").exists())
+    wait_until(lambda: (tmp_path / "ran.1").exists() and (tmp_path / "ran.2").exists())
     lines, complaint = typed("bkill", f"{job}[1,4]", f"{job}_5", "999", f"{job}[9]", code=255)
     assert lines == [f"Job <{job}[{copy}]> is being terminated" for copy in (1, 4, 5)]
     assert complaint.splitlines() == ["Job <999>: No matching job found", f"Job <{job}[9]>: job {job} has no copy 9"]
-    until(lambda: (tmp_path / "ran.3").exists())
+    wait_until(lambda: (tmp_path / "ran.3").exists())
     said = subprocess.run(
         [*_TONNAGE, "cancel", "--json", f"{job}[1]"], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     assert said.returncode == 1 and "ended already" in json.loads(said.stdout)["jobs"][0]["problem"]
     (tmp_path / "go").touch()
-    until(lambda: all(line.ended_at_s for line in lines_of(local, job)))
+    wait_until(lambda: all(line.ended_at_s for line in lines_of(local, job)))
     assert {line.copy: line.state for line in lines_of(local, job)} == {
         1: "cancelled", 2: "done", 3: "done", 4: "cancelled", 5: "cancelled",
     }  # fmt: skip
@@ -123,9 +114,9 @@ def test_0_ends_all_and_a_name_the_last_of_that_name(local: Local, tmp_path: Pat
         for at, name in enumerate(("one", "two", "two", "two"))
     ]
     assert typed("bkill", "-J", "two")[0] == [f"Job <{jobs[3]}> is being terminated"]
-    until(lambda: jobs[3] not in {job.job for job in local.jobs()})
+    wait_until(lambda: jobs[3] not in {job.job for job in local.jobs()})
     assert typed("bkill", "-J", "two", "0")[0] == [f"Job <{job}> is being terminated" for job in jobs[1:3]]
-    until(lambda: {job.job for job in local.jobs()} == {jobs[0]})
+    wait_until(lambda: {job.job for job in local.jobs()} == {jobs[0]})
     assert typed("bkill", "0")[0] == [f"Job <{jobs[0]}> is being terminated"]
     assert "no job is named" in typed("bkill", code=2)[1]
     assert "signals of its own" in typed("bkill", "-s", "STOP", jobs[0], code=2)[1]
@@ -163,12 +154,12 @@ def test_a_sites_jobs_are_told_and_ended_though_our_names_hide_its_own(
     typed.environment |= {key: os.environ[key] for key in ("XDG_STATE_HOME", "FLUX_URI")}
     submit = [*_TONNAGE, "submit", "--anywhere", "-o", "out", "sleep", "600"]
     typed(*submit)
-    until(lambda: any(job["pid"] for job in _site_jobs(tmp_path)))
+    wait_until(lambda: any(job["pid"] for job in _site_jobs(tmp_path)))
     (line,), _ = typed("bjobs", "-noheader", "-o", "jobid stat exec_host delimiter='|'")
     job, stat, host = line.split("|")
     assert (stat, host) == ("RUN", "here")
     assert typed("bkill", job)[0] == [f"Job <{job}> is being terminated"]
-    until(lambda: typed("bjobs", "-noheader", "-o", "stat", job)[0] == ["EXIT"])
+    wait_until(lambda: typed("bjobs", "-noheader", "-o", "stat", job)[0] == ["EXIT"])
     assert typed("bqueues")[0][1].split()[0] == "normal"
     assert typed("bhosts")[0][1].split()[:2] == ["here", "ok"]
 

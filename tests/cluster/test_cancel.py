@@ -7,25 +7,17 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from local_spool import ended, request, spool_of
 from tonnage.cli.entry import run_command
 from tonnage.cluster.scheduler import Job, SchedulerError
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.machine.user_state import user_name
-
-from .local_spool import ended, own_local, request, spool_of, until
-
-
-@pytest.fixture
-def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Local]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
-    with own_local() as found:
-        yield found
+from waiting import wait_until
 
 
 def cancel(*words: str) -> subprocess.CompletedProcess[str]:
@@ -37,7 +29,7 @@ def test_a_running_job_ends_and_a_stranger_does_not(local: Local, tmp_path: Path
     with subprocess.Popen(["sleep", "600"]) as stranger:
         try:
             job = local.submit(request("sh", "-c", "echo on >on; sleep 600", key="k", directory=tmp_path)).job
-            until(lambda: (tmp_path / "on").exists())
+            wait_until(lambda: (tmp_path / "on").exists())
             said = cancel(job, "999")
             assert (said.returncode, said.stdout) == (1, f"Job <{job}> is being terminated\n")
             assert said.stderr.startswith("tonnage: error: job 999: it is no job of yours")
@@ -89,7 +81,7 @@ def test_a_number_that_another_process_has_now_is_not_signalled(local: Local, tm
         try:
             job = local.submit(request("sh", "-c", "echo $$ >on; sleep 600", key="k", directory=tmp_path)).job
             spool = spool_of(local)
-            until(lambda: (tmp_path / "on").exists() and any(copy.program for copy in spool.running()))
+            wait_until(lambda: (tmp_path / "on").exists() and any(copy.program for copy in spool.running()))
             (copy,) = spool.running()
             known = copy.program
             assert known is not None
@@ -99,7 +91,7 @@ def test_a_number_that_another_process_has_now_is_not_signalled(local: Local, tm
             spool.note_program(int(job), copy.copy, replace(known, pid=stranger.pid), waiter)
             os.kill(spooler, signal.SIGSTOP)
             os.kill(waiter.pid, signal.SIGKILL)
-            until(lambda: not waiter.alive)
+            wait_until(lambda: not waiter.alive)
             assert cancel(job).returncode == 0
             os.kill(spooler, signal.SIGCONT)
             ended(local, job)

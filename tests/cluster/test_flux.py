@@ -7,12 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_stand_ins import ODD, TELL, StandIns
 from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import JobRequest, SchedulerError
 from tonnage.cluster.schedulers.flux import Flux, parse_hosts, parse_jobs, parse_queues
 from tonnage.errors import RequestError
-
-from .command_stand_ins import ODD, TELL, StandIns
 
 # As flux-core 0.89 prints a job that runs and one that waits.
 RUNNING = (

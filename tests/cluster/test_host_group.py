@@ -10,16 +10,18 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tonnage
+from hosts import ended
 from tonnage.cluster.host_group import SERVICES, Alone, Answer
 from tonnage.cluster.remote import CONNECTIONS, programs, remote_hosts
 from tonnage.cluster.remote.client import RemoteHostGroup, check, first_line, here, srun, ssh
 from tonnage.errors import RequestError
+from waiting import wait_until
 
 NODE = platform.node()
 PATIENCE_S = 20.0
@@ -40,20 +42,6 @@ def hello(version: str = tonnage.__version__) -> str:
 
 def host_group_of(start_s: float = PATIENCE_S, **ways: list[str]) -> RemoteHostGroup:
     return RemoteHostGroup(list(ways), ways.__getitem__, start_s=start_s)
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    end_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end_s, f"not within {PATIENCE_S:g} s: {what}"
-        time.sleep(0.01)
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.fixture
@@ -102,7 +90,7 @@ def test_a_duty_that_fails_is_a_problem_and_the_next_one_is_done(host_group: Rem
 
 def printed(host_group: RemoteHostGroup, handle: str, text: str) -> str:
     """All that a program has printed, once that has a text in it."""
-    until(lambda: text in wait(host_group, handle, timeout_s=0)["out"], f"the output {text!r}")
+    wait_until(lambda: text in wait(host_group, handle, timeout_s=0)["out"], f"the output {text!r}")
     found: str = wait(host_group, handle, timeout_s=0)["out"]
     return found
 
@@ -172,7 +160,7 @@ def test_a_stopped_program_is_asked_first_and_takes_all_it_started_with_it(host_
     apart = int(printed(host_group, deaf, "\n"))
     words = {"handle": deaf}
     assert value(host_group.ask("stop-program", {"here": words}, timeout_s=PATIENCE_S))["status"] == 137
-    assert not alive(apart)
+    assert ended(apart)
     assert "was stopped" in (
         host_group.ask("stop-program", {"here": words}, timeout_s=PATIENCE_S)["here"].problem or ""
     )
@@ -181,8 +169,8 @@ def test_a_stopped_program_is_asked_first_and_takes_all_it_started_with_it(host_
 def test_the_end_of_a_crew_ends_what_it_started() -> None:
     with host_group_of(here=here("here", 1)) as host_group:
         pid = start(host_group, "sleep", "600")["pid"]
-        assert alive(pid)
-    until(lambda: not alive(pid), "the program ends with its host_group")
+        assert not ended(pid)
+    wait_until(lambda: ended(pid), "the program ends with its host_group")
 
 
 @pytest.mark.parametrize("how", ["agent", "asker"])
@@ -197,10 +185,10 @@ time.sleep(600)"""
         assert asker.stdout
         try:
             program, agent = map(int, asker.stdout.readline().split())
-            assert alive(program)
+            assert not ended(program)
             os.kill(agent if how == "agent" else asker.pid, signal.SIGKILL)
-            until(lambda: not alive(program), "the program ends")
-            until(lambda: not alive(agent), "the far end ends")
+            wait_until(lambda: ended(program), "the program ends")
+            wait_until(lambda: ended(agent), "the far end ends")
         finally:
             asker.kill()
 
@@ -219,7 +207,7 @@ def test_a_host_that_hangs_is_waited_for_as_long_as_was_said_and_holds_up_nobody
         answers = both.ask("path-facts", big, timeout_s=3)
         assert answers["here"].value and answers["other"].problem
         os.kill(process.pid, signal.SIGCONT)
-        until(lambda: not both.ask("facts", {"other": {}}, timeout_s=1)["other"].problem, "it answers again")
+        wait_until(lambda: not both.ask("facts", {"other": {}}, timeout_s=1)["other"].problem, "it answers again")
 
 
 def test_a_host_that_is_lost_says_so_at_once_and_ever_after() -> None:

@@ -7,11 +7,10 @@ import os
 from pathlib import Path
 
 import pytest
+from command_stand_ins import StandIns
 from tonnage.cluster.scheduler import Scheduler
 from tonnage.cluster.schedulers import scheduler
 from tonnage.machine.user_state import user_name
-
-from .command_stand_ins import StandIns
 
 # As Slurm prints rows: with the columns, and the word between them, that it was asked for.
 SLURM = """

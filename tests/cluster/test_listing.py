@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
+from local_spool import own_local, request
 from tonnage.cli.commands import jobs, queues
 from tonnage.cli.entry import run_command
 from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import Job, Queue
-
-from .local_spool import own_local, request, until
+from waiting import wait_until
 
 AT_S = time.mktime((2012, 3, 9, 7, 5, 0, 0, 0, -1))
 WHOLE = Job(
@@ -86,7 +86,7 @@ def test_the_commands_tell_of_the_local_scheduler(
         assert run_command(["jobs", "--scheduler", "local"]) == 0
         assert capsys.readouterr() == ("", "No unfinished job found\n")
         local.submit(request("sleep", "600", key="k", directory=tmp_path, numbers=upto(5), cap=1, server="fs1"))
-        until(lambda: "running" in {job.state for job in local.jobs()})
+        wait_until(lambda: "running" in {job.state for job in local.jobs()})
         states = [line.split()[2] for line in said("jobs").splitlines()]
         assert states == ["STAT", "RUN", "PEND"]
         told = json.loads(said("jobs", "--json"))
@@ -99,7 +99,7 @@ def test_the_commands_tell_of_the_local_scheduler(
         (queue,) = json.loads(said("queues", "--json"))["queues"]
         assert (queue["name"], queue["pending"], queue["running"]) == ("local", 4, 1)
         local.cancel("1")
-        until(lambda: not local.jobs())
+        wait_until(lambda: not local.jobs())
         assert said("jobs") == ""
         assert {line.split()[2] for line in said("jobs", "-d").splitlines()[1:]} == {"EXIT"}
         assert said("jobs", "-u", "all", "--done").count("EXIT") == 2

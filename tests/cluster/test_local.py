@@ -8,10 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from local_spool import ended, kill_spooler, lines_of, processes_of, request, spool_of
 from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers import scheduler
@@ -20,17 +20,9 @@ from tonnage.cluster.schedulers.local import spool as spool_page
 from tonnage.cluster.schedulers.local.rows import WHOLE
 from tonnage.cluster.schedulers.local.streams import file_name
 from tonnage.processes import Process
-
-from .local_spool import ended, kill_spooler, lines_of, own_local, processes_of, request, spool_of, until
+from waiting import wait_until
 
 PRINT = "import json, os, sys; print(json.dumps([sys.argv[1:], os.getcwd(), os.environ.get('A_WORD')]))"
-
-
-@pytest.fixture
-def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Local]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with own_local() as found:
-        yield found
 
 
 def shell(script: str, *words: str) -> tuple[str, ...]:
@@ -103,7 +95,7 @@ def test_output_and_errors_go_to_the_files_asked_for(local: Local, tmp_path: Pat
     ).job
     local.submit(request(*shell("echo $TONNAGE_COPY"), key="c", directory=tmp_path, numbers=upto(3), output="all"))
     usual = local.submit(request("true", key="d", directory=tmp_path, numbers=upto(1))).job
-    until(lambda: not local.jobs())
+    wait_until(lambda: not local.jobs())
     assert (tmp_path / f"{one}-100%.txt").read_text() == "out\nerr\n"
     assert [(tmp_path / f"o.{copy}").read_text() for copy in (1, 2)] == ["out 1\n", "out 2\n"]
     assert (tmp_path / f"e.{many}.2").read_text() == "err\n"
@@ -130,7 +122,7 @@ IN_AND_OUT = "echo + >> log; sleep 0.05; echo - >> log"
 
 def test_no_more_copies_run_at_once_than_the_cap(local: Local, tmp_path: Path) -> None:
     local.submit(request(*shell(IN_AND_OUT), key="k", directory=tmp_path, numbers=upto(6), cap=1))
-    until(lambda: not local.jobs())
+    wait_until(lambda: not local.jobs())
     assert most_at_once(tmp_path / "log") == 1
     assert len(lines_of(local, "1")) == 6
 
@@ -142,7 +134,7 @@ def test_no_more_run_at_once_than_there_are_licences(local: Local, tmp_path: Pat
                 *shell(IN_AND_OUT), key=key, directory=tmp_path, licences=(("fs1", 1),), licence_totals=(("fs1", 1),)
             )
         )
-    until(lambda: not local.jobs())
+    wait_until(lambda: not local.jobs())
     assert most_at_once(tmp_path / "log") == 1
 
 
@@ -150,7 +142,7 @@ def test_no_more_run_at_once_than_there_are_slots(local: Local, tmp_path: Path) 
     local.submit(request(*shell(IN_AND_OUT), key="k", directory=tmp_path, numbers=upto(8)))
     (host,) = local.hosts()
     assert host.slots == len(os.sched_getaffinity(0))
-    until(lambda: not local.jobs())
+    wait_until(lambda: not local.jobs())
     assert most_at_once(tmp_path / "log") <= host.slots
 
 
@@ -158,7 +150,7 @@ def full(local: Local, directory: Path) -> str:
     """A job that takes every slot until it is cancelled; it runs."""
     slots = local.hosts()[0].slots
     job = local.submit(request("sleep", "600", key="full", directory=directory, slots=slots)).job
-    until(lambda: [line.state for line in lines_of(local, job)] == ["running"])
+    wait_until(lambda: [line.state for line in lines_of(local, job)] == ["running"])
     return job
 
 
@@ -192,11 +184,11 @@ def test_a_waiting_job_that_is_cancelled_never_runs(local: Local, tmp_path: Path
 
 def test_cancelling_ends_all_that_the_program_started(local: Local, tmp_path: Path) -> None:
     job = local.submit(request(*shell("sleep 600 & echo $! > child; wait"), key="k", directory=tmp_path)).job
-    until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text().strip())
+    wait_until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text().strip())
     local.cancel(job)
     assert ended(local, job).state == "cancelled"
     child = int((tmp_path / "child").read_text())
-    until(lambda: Process.of(child) is None, "the child's end")
+    wait_until(lambda: Process.of(child) is None, "the child's end")
 
 
 def daemon(file: str, then: str = "exec sleep 600") -> str:
@@ -207,7 +199,7 @@ def daemon(file: str, then: str = "exec sleep 600") -> str:
 
 def pid_in(file: Path) -> int:
     """What is written there, once it is."""
-    until(file.exists, f"{file.name}")
+    wait_until(file.exists, f"{file.name}")
     return int(file.read_text())
 
 
@@ -246,9 +238,9 @@ def test_each_process_of_a_cancelled_job_gets_one_sigterm(local: Local, tmp_path
     count = 'trap "echo x >>terms" TERM; while [ ! -e go ]; do sleep 0.01; done'
     script = daemon("a", count) + "trap 'echo x >>terms' TERM; echo >on; while [ ! -e go ]; do sleep 0.01; done; exit 7"
     job = local.submit(request(*shell(script), key="k", directory=tmp_path)).job
-    until((tmp_path / "on").exists)
+    wait_until((tmp_path / "on").exists)
     local.cancel(job)
-    until(lambda: (tmp_path / "terms").exists() and (tmp_path / "terms").read_text() == "x\nx\n", "both signals")
+    wait_until(lambda: (tmp_path / "terms").exists() and (tmp_path / "terms").read_text() == "x\nx\n", "both signals")
     (tmp_path / "go").touch()
     assert ended(local, job).state == "cancelled"
     assert (tmp_path / "terms").read_text() == "x\nx\n"
@@ -258,7 +250,7 @@ def test_each_process_of_a_cancelled_job_gets_one_sigterm(local: Local, tmp_path
 def test_a_program_that_ignores_sigterm_is_killed_after_a_while(local: Local, tmp_path: Path) -> None:
     script = "trap '' TERM; echo > ready; while :; do sleep 0.1; done"
     job = local.submit(request(*shell(script), key="k", directory=tmp_path)).job
-    until(lambda: (tmp_path / "ready").exists())
+    wait_until(lambda: (tmp_path / "ready").exists())
     before_s = time.monotonic()
     local.cancel(job)
     end = ended(local, job)
@@ -271,7 +263,7 @@ def test_a_cap_that_is_lowered_to_one_counts_for_those_that_wait(local: Local, t
     job = local.submit(request(*shell(IN_AND_OUT), key="k", directory=tmp_path, numbers=upto(6))).job
     local.set_cap(job, 1)
     local.cancel(blocker)
-    until(lambda: not local.jobs())
+    wait_until(lambda: not local.jobs())
     assert most_at_once(tmp_path / "log") == 1
 
 
@@ -297,7 +289,7 @@ def test_hosts_may_name_this_one_or_be_a_wish(local: Local, tmp_path: Path) -> N
     here = local.hosts()[0].name
     local.submit(request("true", key="a", directory=tmp_path, hosts=("elsewhere", here)))
     local.submit(request("true", key="b", directory=tmp_path, hosts=("elsewhere",), prefer=True))
-    until(lambda: not local.jobs())
+    wait_until(lambda: not local.jobs())
 
 
 def test_others_have_spools_of_their_own(local: Local, tmp_path: Path) -> None:
@@ -310,7 +302,7 @@ def test_others_have_spools_of_their_own(local: Local, tmp_path: Path) -> None:
 def test_what_ended_long_ago_is_not_listed_and_its_key_is_known(local: Local, tmp_path: Path) -> None:
     job = local.submit(request("true", key="k", directory=tmp_path)).job
     ended(local, job)
-    until(lambda: not spool_of(local).numbers(), "the job's end in the spool")
+    wait_until(lambda: not spool_of(local).numbers(), "the job's end in the spool")
     with spool_of(local).change() as db:
         db.execute("update copy set ended_ns = ended_ns - 7200 * 1000000000 where job = ?", (job,))
     assert local.jobs(ended=True) == []
@@ -321,7 +313,7 @@ def test_what_ended_very_long_ago_is_forgotten(local: Local, tmp_path: Path, mon
     for key in "abc":
         ended(local, local.submit(request("true", key=key, directory=tmp_path)).job)
     spool = spool_of(local)
-    until(lambda: not spool.numbers(), "the jobs' end in the spool")
+    wait_until(lambda: not spool.numbers(), "the jobs' end in the spool")
     monkeypatch.setattr(spool_page, "REMEMBERED", 2)
     spool.forget()
     assert spool.numbers(ended=True) == [2, 3]
@@ -346,7 +338,7 @@ def test_the_spooler_ends_when_it_has_nothing_to_do_and_the_next_job_starts_anot
     assert spooler_contact.ensure_spooler(spool, timeout_s=20, idle_s=0.1)
     first = spooler_contact.spooler(spool)
     assert first is not None
-    until(lambda: spooler_contact.spooler(spool) is None, "the spooler's end")
+    wait_until(lambda: spooler_contact.spooler(spool) is None, "the spooler's end")
     job = local.submit(request("true", key="k", directory=tmp_path)).job
     assert ended(local, job).state == "done"
     assert spooler_contact.spooler(spool) not in (None, first)
@@ -401,7 +393,7 @@ def test_a_job_goes_on_without_the_spooler_and_its_status_is_known(
     job = local.submit(
         request(*shell("while [ ! -e go ]; do sleep 0.02; done; exit 5"), key="k", directory=tmp_path)
     ).job
-    until(lambda: has_program(local, job))
+    wait_until(lambda: has_program(local, job))
     kill_spooler(local, number)
     assert [line.state for line in local.jobs()] == ["running"]
     (tmp_path / "go").touch()
@@ -413,10 +405,10 @@ def test_a_copy_that_ends_brings_back_the_spooler_for_those_that_wait(local: Loc
     script = "while [ ! -e go ]; do sleep 0.02; done"
     first = local.submit(request(*shell(script), key="a", directory=tmp_path, slots=slots)).job
     local.submit(request("touch", "ran", key="b", directory=tmp_path))
-    until(lambda: has_program(local, first))
+    wait_until(lambda: has_program(local, first))
     kill_spooler(local)
     (tmp_path / "go").touch()
-    until((tmp_path / "ran").exists, "the second job, though nobody asks for anything")
+    wait_until((tmp_path / "ran").exists, "the second job, though nobody asks for anything")
 
 
 def test_a_job_whose_waiting_process_was_killed_too_is_waited_for_and_its_status_is_unknown(
@@ -424,16 +416,16 @@ def test_a_job_whose_waiting_process_was_killed_too_is_waited_for_and_its_status
 ) -> None:
     job = local.submit(request(*shell("while [ ! -e go ]; do sleep 0.02; done"), key="k", directory=tmp_path)).job
     spool = spool_of(local)
-    until(lambda: has_program(local, job))
+    wait_until(lambda: has_program(local, job))
     started = spool.copy(int(job), WHOLE)
     assert started is not None
     waiter = started.waiter
     assert waiter is not None
     kill_spooler(local)
     os.kill(waiter.pid, signal.SIGKILL)
-    until(lambda: not waiter.alive)
+    wait_until(lambda: not waiter.alive)
     local.jobs()
-    until(lambda: spooler_contact.spooler(spool) is not None)
+    wait_until(lambda: spooler_contact.spooler(spool) is not None)
     time.sleep(1.2)
     assert [line.state for line in local.jobs()] == ["running"], "it runs, whoever waits for it"
     (tmp_path / "go").touch()
@@ -477,4 +469,4 @@ def test_many_jobs_that_wait_cost_one_process_and_20_ms_each(local: Local, tmp_p
     spool = spool_of(local)
     for number in spool.numbers():
         spool.cancel(number)
-    until(lambda: not local.jobs(), f"the end of job {blocker} too")
+    wait_until(lambda: not local.jobs(), f"the end of job {blocker} too")

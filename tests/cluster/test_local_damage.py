@@ -8,31 +8,24 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from local_spool import LIMIT_S, ended, request, spool_of
 from tonnage.cluster.scheduler import SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers import scheduler
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.rows import UNREADABLE
 from tonnage.cluster.schedulers.local.spool import FILE, LOCK, Spool
 from tonnage.errors import RequestError
-
-from .local_spool import LIMIT_S, ended, own_local, request, spool_of, until
+from waiting import wait_until
 
 
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
     return tmp_path
-
-
-@pytest.fixture
-def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Local]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with own_local() as found:
-        yield found
 
 
 def damaged(spool: Spool, *statements: str) -> None:
@@ -155,7 +148,7 @@ def spoil_a_row(spool: Spool) -> None:
 def test_a_spooler_whose_spool_is_damaged_says_so_once_and_ends(base: Path, damage: Callable[[Spool], None]) -> None:
     spool = Spool(base / "spool")
     with subprocess.Popen(spooler_argv(spool)) as process:
-        until((spool.directory / "log").exists, "its start")
+        wait_until((spool.directory / "log").exists, "its start")
         # It has the turn that finds the damage: it looks again when a job is there.
         spool.add(request("true", key="k", directory=base, slots=10_000))
         with (spool.directory / "log").open("ab") as log:
@@ -208,7 +201,7 @@ def test_a_submission_to_a_spool_of_which_a_row_is_damaged_is_told_why_it_does_n
         with pytest.raises((RequestError, SchedulerError), match="damaged: copy 0 of job 1"):
             local.jobs()
         assert spool.find("b") is None
-        until(lambda: spooler_contact.spooler(spool) is None, "the spooler's end")
+        wait_until(lambda: spooler_contact.spooler(spool) is None, "the spooler's end")
 
 
 def switches(pid: int) -> int:
@@ -225,9 +218,9 @@ def test_what_hinders_a_spooler_again_and_again_is_in_its_log_once(base: Path) -
     # Its journal does not fit, as on a full disk; many lines of a log would.
     argv = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", *spooler_argv(spool)]
     with subprocess.Popen(argv) as process:
-        until(lambda: log.exists() and log.stat().st_size)
+        wait_until(lambda: log.exists() and log.stat().st_size)
         before = switches(process.pid)
-        until(lambda: switches(process.pid) >= before + 6, "some tries more")
+        wait_until(lambda: switches(process.pid) >= before + 6, "some tries more")
         process.terminate()
         assert process.wait(timeout=LIMIT_S) == 0
     (line,) = log.read_text().splitlines()

@@ -7,14 +7,13 @@ import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from local_spool import ended, lines_of, request
 from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers.local import Local
-
-from .local_spool import ended, lines_of, own_local, request, until
+from waiting import wait_until
 
 CALL = """
 import os, sys
@@ -27,13 +26,6 @@ try:
 except SchedulerError as error:
     sys.exit(f"refused: {error}")
 """
-
-
-@pytest.fixture
-def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Local]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with own_local() as found:
-        yield found
 
 
 def command(directory: Path, *argv: str, key: str = "i") -> list[str]:
@@ -57,21 +49,21 @@ def full(local: Local, directory: Path) -> str:
     """A job that takes every slot until it is cancelled; it runs."""
     slots = local.hosts()[0].slots
     job = local.submit(request("sleep", "600", key="full", directory=directory, slots=slots)).job
-    until(lambda: [line.state for line in lines_of(local, job)] == ["running"])
+    wait_until(lambda: [line.state for line in lines_of(local, job)] == ["running"])
     return job
 
 
 def test_its_streams_directory_and_status_are_ours(local: Local, tmp_path: Path) -> None:
     done = outcome(tmp_path, "sh", "-c", "read word; echo $word; pwd; echo err >&2; exit 9", text="hello\n")
     assert (done.returncode, done.stdout, done.stderr) == (9, f"hello\n{tmp_path}\n", "err\n")
-    until(lambda: not local.jobs())
+    wait_until(lambda: not local.jobs())
     (line,) = local.jobs(ended=True)
     assert (line.state, line.exit_status) == ("failed", 9)
 
 
 def test_a_signal_that_ends_it_is_128_more(local: Local, tmp_path: Path) -> None:
     assert outcome(tmp_path, "sh", "-c", "kill -15 $$").returncode == 128 + 15
-    until(lambda: not local.jobs())
+    wait_until(lambda: not local.jobs())
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
@@ -82,20 +74,20 @@ def test_a_signal_reaches_the_program(local: Local, tmp_path: Path, number: sign
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
         assert process.wait(60) == 42
-    until(lambda: not local.jobs())
+    wait_until(lambda: not local.jobs())
 
 
 def test_a_program_that_is_not_there_is_one_line(local: Local, tmp_path: Path) -> None:
     done = outcome(tmp_path, "no-such-program")
     assert done.returncode == 1
     assert done.stderr == "refused: no-such-program is not installed here\n"
-    until(lambda: not local.jobs())
+    wait_until(lambda: not local.jobs())
 
 
 def test_it_waits_for_a_slot_like_any_other(local: Local, tmp_path: Path) -> None:
     blocker = full(local, tmp_path)
     with started(tmp_path, "echo", "ran") as process:
-        until(lambda: len(local.jobs()) == 2)
+        wait_until(lambda: len(local.jobs()) == 2)
         assert [line.state for line in local.jobs()] == ["running", "pending"]
         local.cancel(blocker)
         assert process.communicate(timeout=60) == ("ran\n", "")
@@ -107,7 +99,9 @@ def test_it_holds_its_slot_while_it_runs(local: Local, tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         job = local.submit(request("true", key="k", directory=tmp_path, slots=slots)).job
-        until(lambda: [line.reason for line in lines_of(local, job)] == [f"waits for {slots} free slots"] or slots == 1)
+        wait_until(
+            lambda: [line.reason for line in lines_of(local, job)] == [f"waits for {slots} free slots"] or slots == 1
+        )
         (tmp_path / "go").touch()
         assert process.wait(60) == 0
     assert ended(local, job).state == "done"
@@ -119,10 +113,10 @@ def test_one_that_is_ended_while_it_waits_leaves_the_queue(
 ) -> None:
     blocker = full(local, tmp_path)
     with started(tmp_path, "sh", "-c", "echo > ran") as process:
-        until(lambda: len(local.jobs()) == 2)
+        wait_until(lambda: len(local.jobs()) == 2)
         os.kill(process.pid, number)
         process.wait(60)
-    until(lambda: [line.job for line in local.jobs()] == [blocker])
+    wait_until(lambda: [line.job for line in local.jobs()] == [blocker])
     local.cancel(blocker)
     ended(local, blocker)
     assert not (tmp_path / "ran").exists()
@@ -131,7 +125,7 @@ def test_one_that_is_ended_while_it_waits_leaves_the_queue(
 def test_one_that_is_cancelled_while_it_waits_says_so(local: Local, tmp_path: Path) -> None:
     full(local, tmp_path)
     with started(tmp_path, "true") as process:
-        until(lambda: len(local.jobs()) == 2)
+        wait_until(lambda: len(local.jobs()) == 2)
         local.cancel(local.jobs()[1].job)
         _, said = process.communicate(timeout=60)
     assert said == "refused: job 2 was cancelled before it began\n"
@@ -152,7 +146,7 @@ def test_a_key_that_is_taken_starts_nothing(local: Local, tmp_path: Path) -> Non
     done = outcome(tmp_path, "sh", "-c", "echo ran")
     assert (done.returncode, done.stdout) == (1, "")
     assert "has the key i already" in done.stderr
-    until(lambda: not local.jobs())
+    wait_until(lambda: not local.jobs())
 
 
 def test_ctrl_c_reaches_a_program_in_a_terminal_once(local: Local, tmp_path: Path) -> None:
@@ -173,7 +167,7 @@ def test_ctrl_c_reaches_a_program_in_a_terminal_once(local: Local, tmp_path: Pat
         os.close(terminal)
     assert os.waitstatus_to_exitcode(status) == 7
     assert said.count(b"one") == 1
-    until(lambda: not local.jobs())
+    wait_until(lambda: not local.jobs())
 
 
 def test_a_program_that_cannot_start_has_the_exit_code_of_a_shell(local: Local, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from local_spool import own_local, request, spool_of
 from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers import scheduler
@@ -23,8 +24,7 @@ from tonnage.cluster.schedulers.local.runner import attend
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.machine.user_state import user_state
 from tonnage.processes import Process
-
-from .local_spool import own_local, request, spool_of, until
+from waiting import wait_until
 
 SEEDS = range(50)
 KILLS = 4
@@ -78,7 +78,7 @@ def test_every_copy_runs_exactly_once_however_often_the_spooler_is_killed(
             expected |= submit_some(local, chance, tmp_path, batch)
             kill_soon(local, chance)
             local.jobs()
-        until(lambda: not local.jobs(), "the end of all jobs")
+        wait_until(lambda: not local.jobs(), "the end of all jobs")
         lines = local.jobs(ended=True)
         log = spool_of(local).directory / "log"
         assert not log.exists() or "Traceback" not in log.read_text()
@@ -112,7 +112,7 @@ def test_no_copy_runs_twice_and_each_has_an_end_when_whoever_waits_for_it_is_kil
             kill_a_waiter(local, chance)
             kill_soon(local, chance)
             local.jobs()
-        until(lambda: not local.jobs(), "the end of all jobs")
+        wait_until(lambda: not local.jobs(), "the end of all jobs")
         lines = local.jobs(ended=True)
     ran = Counter((tmp_path / "ran").read_text().split())
     assert set(ran.values()) == {1}
@@ -164,7 +164,7 @@ def test_nothing_runs_twice_or_is_lost_where_submitters_and_spoolers_are_killed_
                     local.cancel(line.job)
                     cancelled.add(line.name)
             kill_soon(local, chance)
-        until(lambda: not local.jobs(), "the end of all jobs")
+        wait_until(lambda: not local.jobs(), "the end of all jobs")
         lines = local.jobs(ended=True)
     ran = Counter((tmp_path / "ran").read_text().split())
     assert set(ran.values()) == {1}
@@ -197,7 +197,7 @@ def test_a_copy_that_a_killed_spooler_had_begun_to_start_is_started_by_the_next_
         late, _ = spool.add(request("sh", "-c", "echo ran >> ran", key="late", directory=tmp_path, slots=slots))
         assert [one.job for one in spool.due(slots)] == [late], "as the killed spooler saw it"
         local.submit(request("true", key="k", directory=tmp_path))
-        until(lambda: not local.jobs(), "the end of both jobs")
+        wait_until(lambda: not local.jobs(), "the end of both jobs")
         # As the process that the killed spooler had forked for it, of which the spool does not know.
         attend(spool, late, WHOLE)
         assert not spool.claim(late, WHOLE, Process.this()), "it comes too late to run it again"
@@ -240,7 +240,7 @@ def test_a_spooler_that_is_killed_as_it_writes_down_a_process_starts_nothing_twi
         argv = [sys.executable, "-c", KILLED, str(spool.directory), "30", moment]
         assert subprocess.run(argv, timeout=60, check=False).returncode == -signal.SIGKILL
         # Nobody asks for anything: the process that it had forked calls the next spooler.
-        until(lambda: number not in spool.numbers(), "the job's end")
+        wait_until(lambda: number not in spool.numbers(), "the job's end")
         (line,) = local.jobs(ended=True)
         assert (line.state, line.exit_status) == ("failed", 5)
         assert (tmp_path / "ran").read_text() == "ran\n"
@@ -256,10 +256,10 @@ def test_a_copy_that_was_claimed_before_the_spooler_was_killed_is_left_to_its_pr
         assert spool.claim(number, WHOLE, Process.this())
         # The spooler finds the copy claimed by us, who live, and has nothing to start.
         after = local.submit(request("true", key="after", directory=tmp_path)).job
-        until(lambda: int(after) not in spool.numbers(), "the end of the job behind it")
+        wait_until(lambda: int(after) not in spool.numbers(), "the end of the job behind it")
         assert [line.state for line in local.jobs()] == ["running"] and not (tmp_path / "ran").exists()
         spool.end(number, WHOLE, Ended("done", 0, ""), Process.this())
-        until(lambda: not local.jobs())
+        wait_until(lambda: not local.jobs())
         assert not (tmp_path / "ran").exists()
 
 
@@ -279,5 +279,5 @@ def test_many_who_submit_at_once_get_numbers_of_their_own_one_a_key_and_one_spoo
             numbers = list(pool.map(submit, keys))
         assert numbers[:40] == numbers[40:]
         assert sorted(map(int, numbers[:40])) == list(range(1, 41))
-        until(lambda: not local.jobs(), "the end of all jobs")
+        wait_until(lambda: not local.jobs(), "the end of all jobs")
     assert Counter((tmp_path / "ran").read_text().split()) == Counter(set(keys))

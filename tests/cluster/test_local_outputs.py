@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from local_spool import ended, request
 from tonnage.cluster.schedulers.local import Local, streams
 from tonnage.cluster.schedulers.local.rows import WHOLE
 from tonnage.cluster.schedulers.local.spool import Spool
@@ -16,15 +17,7 @@ from tonnage.cluster.schedulers.local.spooler import Spooler
 from tonnage.errors import RequestError
 from tonnage.processes import Process
 
-from .local_spool import ended, own_local, request
 from .test_local_owners import as_other, as_root
-
-
-@pytest.fixture
-def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Local]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with own_local() as found:
-        yield found
 
 
 @pytest.fixture

@@ -10,13 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from local_spool import request
 from tonnage.cluster.schedulers.local.rows import WHOLE
 from tonnage.cluster.schedulers.local.spool import FILE, Spool
 from tonnage.errors import RequestError
 from tonnage.machine.user_state import user_state
 from tonnage.processes import Process
-
-from .local_spool import request
 
 OTHER = 65534
 """Another user's number."""

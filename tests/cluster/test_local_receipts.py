@@ -6,25 +6,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from local_spool import ended, kill_spooler, request, spool_of
 from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.rows import WHOLE, Ended
 from tonnage.cluster.schedulers.local.spool import FILE, LOCK, Spool
 from tonnage.processes import Process
-
-from .local_spool import ended, kill_spooler, own_local, request, spool_of, until
-
-
-@pytest.fixture
-def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Local]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.chdir(tmp_path)
-    with own_local() as found:
-        yield found
+from waiting import wait_until
 
 
 def submit(key: str, *words: str) -> subprocess.CompletedProcess[str]:
@@ -66,7 +57,7 @@ def test_a_key_whose_job_is_there_or_was_forgotten_is_answered_with_its_number(l
     ended(local, "1")
     assert "Job <1>" in submit("old", "true").stdout
     spool = spool_of(local)
-    until(lambda: not spool.numbers())
+    wait_until(lambda: not spool.numbers())
     with spool.change() as db:
         db.execute("delete from job")
         db.execute("delete from copy")
@@ -143,18 +134,18 @@ def test_who_waits_for_a_job_of_a_spool_that_was_taken_away_writes_nothing_of_an
 def test_a_job_that_ends_after_its_spool_was_removed_ends_no_other(local: Local, tmp_path: Path) -> None:
     script = "echo >on{0}; while [ ! -e go{0} ]; do sleep 0.02; done; exit 7"
     assert local.submit(request("sh", "-c", script.format("a"), key="a", directory=tmp_path)).job == "1"
-    until((tmp_path / "ona").exists)
+    wait_until((tmp_path / "ona").exists)
     spool = spool_of(local)
-    until(lambda: all(copy.program for copy in spool.running()))
+    wait_until(lambda: all(copy.program for copy in spool.running()))
     (old,) = spool.running()
     kill_spooler(local)
     for path in spool.directory.iterdir():
         path.unlink()
     assert local.submit(request("sh", "-c", script.format("b"), key="b", directory=tmp_path)).job == "1"
-    until((tmp_path / "onb").exists)
+    wait_until((tmp_path / "onb").exists)
     (tmp_path / "goa").touch()
     assert old.waiter is not None
-    until(lambda: not old.waiter.alive, "the end of the process that waited for the first")
+    wait_until(lambda: not old.waiter.alive, "the end of the process that waited for the first")
     assert [line.state for line in local.jobs()] == ["running"]
     (tmp_path / "gob").touch()
     assert ended(local, "1").exit_status == 7

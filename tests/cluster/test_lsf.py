@@ -8,14 +8,13 @@ import time
 from pathlib import Path
 
 import pytest
+from command_stand_ins import ODD, TELL, StandIns
 from hypothesis import given
 from hypothesis import strategies as st
 from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import JobRequest, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers.lsf import Lsf, parse_columns, parse_hosts, parse_json, parse_queues
 from tonnage.machine.user_state import user_name
-
-from .command_stand_ins import ODD, TELL, StandIns
 
 # The shapes are those of the command reference of LSF 10.1 and of Openlava 2.2.
 BJOBS_JSON = """{

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import warm_start
+from command_stand_ins import StandIns
 from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers.flux import parse_hosts as flux_hosts
 from tonnage.cluster.schedulers.flux import parse_jobs as flux_jobs
@@ -25,8 +26,6 @@ from tonnage.cluster.schedulers.pbs import parse_hosts as pbs_hosts
 from tonnage.cluster.schedulers.pbs import parse_jobs as pbs_jobs
 from tonnage.cluster.schedulers.pbs import parse_queues as pbs_queues
 from tonnage.machine.site_tools import MOST_TEXT, ToolError, ask
-
-from .command_stand_ins import StandIns
 
 NOISE = random.Random(20).randbytes(3000)
 TOOLS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from command_stand_ins import StandIns
 from hypothesis import given
 from hypothesis import strategies as some
 from tonnage.cluster.array_numbers import Range, count_of, each, parse_numbers, spelled, upto
@@ -15,8 +16,6 @@ from tonnage.cluster.schedulers.lsf import Lsf
 from tonnage.cluster.schedulers.pbs import Pbs
 from tonnage.cluster.schedulers.slurm import Slurm
 from tonnage.errors import RequestError
-
-from .command_stand_ins import StandIns
 
 SMALL = some.builds(
     lambda first, more, step: Range(first, first + more, step),

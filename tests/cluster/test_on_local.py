@@ -9,13 +9,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from local_spool import own_local
 from tonnage.campaign.campaign_file import build_campaign
 from tonnage.campaign.jobs import run_by_jobs
 from tonnage.campaign.jobs.trial_batch import LOCK
@@ -24,8 +24,7 @@ from tonnage.cluster.scheduler import JobRequest
 from tonnage.cluster.schedulers.local import Local
 from tonnage.records import Run
 from tonnage.records.jobs_jsonl import job_lines
-
-from .local_spool import own_local
+from waiting import wait_until
 
 LIMIT_S = 60.0
 SHORT = 'op = "write"\ntasks = [1, 2]\nblock_size = "1MiB"\n'
@@ -58,13 +57,6 @@ def end(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, said
 
 
-def until(seen: Callable[[], object]) -> None:
-    limit = time.monotonic() + LIMIT_S
-    while not seen():
-        assert time.monotonic() < limit, "it did not come"
-        time.sleep(0.05)
-
-
 def is_followed(run: Path) -> bool:
     """Whether a process follows the run's jobs: it holds their lock."""
     with (run / LOCK).open() as file:
@@ -77,7 +69,7 @@ def is_followed(run: Path) -> bool:
 
 def measuring(run: Path) -> None:
     progress = run / "progress.json"
-    until(lambda: progress.exists() and (json.loads(progress.read_text())["live"] or {}).get("elapsed_ns"))
+    wait_until(lambda: progress.exists() and (json.loads(progress.read_text())["live"] or {}).get("elapsed_ns"))
 
 
 def process_of(run: Path) -> int:
@@ -146,7 +138,7 @@ def test_a_detached_run_is_taken_up_and_not_submitted_twice(tmp_path: Path) -> N
     code, said = end(start(tmp_path, file, "--on", "local", "--out", run, "--detach"))
     assert code == 0 and f"tonnage run --resume {run}" in said
     resumed = start(tmp_path, "--resume", run)
-    until(lambda: is_followed(run))
+    wait_until(lambda: is_followed(run))
     (tmp_path / "go").touch()
     code, said = end(resumed)
     assert code == 0, said

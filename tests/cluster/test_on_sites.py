@@ -7,16 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from command_stand_ins import StandIns
+from stand_in_site import SITES, install
 from tonnage.machine.user_state import user_name
 from tonnage.records import Run
 from tonnage.records.jobs_jsonl import job_lines
-
-from .command_stand_ins import StandIns
-from .stand_in_site import SITES, install
+from waiting import wait_until
 
 LIMIT_S = 60.0
 CAMPAIGN = """target = "null:"
@@ -50,10 +49,8 @@ def start(work: Path, name: str, limit: str) -> subprocess.Popen[str]:
 
 
 def measuring(run: Path) -> None:
-    limit, progress = time.monotonic() + LIMIT_S, run / "progress.json"
-    while not (progress.exists() and (json.loads(progress.read_text())["live"] or {}).get("elapsed_ns")):
-        assert time.monotonic() < limit, "nothing was measured"
-        time.sleep(0.05)
+    progress = run / "progress.json"
+    wait_until(lambda: progress.exists() and (json.loads(progress.read_text())["live"] or {}).get("elapsed_ns"))
 
 
 def test_a_run_is_submitted_followed_and_complete(tmp_path: Path, name: str) -> None:

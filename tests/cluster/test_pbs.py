@@ -8,13 +8,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from command_stand_ins import ODD, TELL, StandIns
 from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import JobRequest, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers.pbs import Pbs, parse_hosts, parse_jobs, parse_queues
 from tonnage.errors import RequestError
 from tonnage.machine.user_state import user_name
-
-from .command_stand_ins import ODD, TELL, StandIns
 
 # Shapes of OpenPBS 19 to 22 as sites have published them.
 JOBS = json.dumps(

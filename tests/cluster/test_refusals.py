@@ -8,14 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command_stand_ins import StandIns
 from tonnage.cluster.scheduler import JobRequest, Scheduler, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers.flux import Flux
 from tonnage.cluster.schedulers.lsf import Lsf
 from tonnage.cluster.schedulers.pbs import Pbs
 from tonnage.cluster.schedulers.slurm import Slurm
 from tonnage.machine import site_tools as tool
-
-from .command_stand_ins import StandIns
 
 _VERSION = "if words == ['-V']: sys.exit(print('IBM Spectrum LSF 10.1', file=sys.stderr))\n"
 KINDS: dict[str, tuple[str, Callable[..., Scheduler]]] = {

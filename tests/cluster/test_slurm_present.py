@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from command_stand_ins import StandIns
 from tonnage.cluster.scheduler import SchedulerError
 from tonnage.cluster.schedulers.slurm import scheduler
 from tonnage.cluster.schedulers.slurm.scheduler import is_configured
-
-from .command_stand_ins import StandIns
 
 
 @pytest.fixture

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from command_stand_ins import ODD, StandIns
+from local_spool import ended
 from tonnage.cluster.job_terms import Terms
 from tonnage.cluster.scheduler import JobRequest, Spread
 from tonnage.cluster.schedulers.flux import Flux
@@ -17,22 +18,12 @@ from tonnage.cluster.schedulers.pbs import Pbs
 from tonnage.cluster.schedulers.slurm import Slurm
 from tonnage.errors import RequestError
 
-from .command_stand_ins import ODD, StandIns
-from .local_spool import ended, own_local
-
 TWO = Spread(nodes=2, per_node=3)
 
 
 @pytest.fixture
 def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIns:
     return StandIns(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Local]:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with own_local() as found:
-        yield found
 
 
 def request(spread: Spread | None = TWO, **changes: object) -> JobRequest:

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+from command_stand_ins import StandIns
 from tonnage.cluster.array_numbers import Numbers, upto
 from tonnage.cluster.job_terms import Dependency, Mail, Terms, parse_dependency, parse_mail, split_arguments
 from tonnage.cluster.scheduler import JobRequest, Scheduler
@@ -16,8 +17,6 @@ from tonnage.cluster.schedulers.lsf import Lsf
 from tonnage.cluster.schedulers.pbs import Pbs
 from tonnage.cluster.schedulers.slurm import Slurm
 from tonnage.errors import RequestError
-
-from .command_stand_ins import StandIns
 
 ALL = Terms(
     time_limit_s=5430,

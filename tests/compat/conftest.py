@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import platform
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
+from local_spool import own_local
 from tonnage.cli.entry import run_command
 from tonnage.compat.front_end import Voice
 from tonnage.compat.ior.command import run
@@ -49,3 +52,16 @@ def mdtest(
         return mdtest_calls.Said(*capsys.readouterr())
 
     return call
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A working directory at a site whose scheduler is the local one; nothing that it started outlives the test."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    server = f'[[server]]\nname = "{platform.node()}"\nholds = ["{work}"]\nhosts = ["{platform.node()}"]\n'
+    (work / "tonnage.toml").write_text(f'scheduler = "local"\n{server}')
+    with own_local():
+        yield work

@@ -2,60 +2,25 @@
 
 from __future__ import annotations
 
-import io
-import os
 import platform
-import signal
-import time
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tonnage.cluster.schedulers.local import Local, spooler_contact
-from tonnage.cluster.schedulers.local.spool import Spool
+from tonnage.cluster.schedulers.local import Local
 from tonnage.command_line import HelpAsked, split_program
-from tonnage.compat.front_end import Voice
-from tonnage.compat.iobsub.command import NOT_FOUND, run
+from tonnage.compat.iobsub.command import NOT_FOUND
 from tonnage.compat.iobsub.options import IOBSUB
 from tonnage.errors import RequestError
-from tonnage.machine.user_state import user_state
+from waiting import wait_until
+
+from .iobsub_calls import said
 
 LIMIT_S = 60.0
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A working directory at a site whose scheduler is the local one; nothing that it started outlives the test."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    work = tmp_path / "work"
-    work.mkdir()
-    monkeypatch.chdir(work)
-    server = f'[[server]]\nname = "{platform.node()}"\nholds = ["{work}"]\nhosts = ["{platform.node()}"]\n'
-    (work / "tonnage.toml").write_text(f'scheduler = "local"\n{server}')
-    try:
-        yield work
-    finally:
-        pid = spooler_contact.spooler(Spool(user_state("local", platform.node())))
-        if pid is not None:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
-
-
-def said(*words: str) -> tuple[int, list[str], str]:
-    """Exit code, the lines on stdout, and stderr."""
-    voice = Voice(io.StringIO(), io.StringIO())
-    code = run(words, voice)
-    assert isinstance(voice.out, io.StringIO) and isinstance(voice.err, io.StringIO)
-    return code, voice.out.getvalue().splitlines(), voice.err.getvalue()
-
-
 def content(file: Path) -> str:
     """What is in a file once a job has written it."""
-    end_s = time.monotonic() + LIMIT_S
-    while not (file.exists() and file.read_text()):
-        assert time.monotonic() < end_s, f"{file} was not written"
-        time.sleep(0.01)
+    wait_until(lambda: file.exists() and file.read_text(), f"{file} is written")
     return file.read_text()
 
 

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import io
 import os
 import platform
-import signal
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from command_stand_ins import StandIns
 from tonnage.cluster.array_numbers import Range
 from tonnage.cluster.job_terms import Dependency, Mail, Terms
 from tonnage.cluster.scheduler import ClusterHost
-from tonnage.cluster.schedulers.local import Local, spooler_contact
-from tonnage.cluster.schedulers.local.spool import Spool
-from tonnage.compat.front_end import Voice, parse_arguments
-from tonnage.compat.iobsub.command import run
+from tonnage.cluster.schedulers.local import Local
+from tonnage.compat.front_end import parse_arguments
 from tonnage.compat.iobsub.options import IOBSUB
 from tonnage.compat.iobsub.parse import MOST_BYTES, IobsubRequest, Script, read_arguments, with_script
 from tonnage.compat.iobsub.translate import begin, hosts, name_of, translate
 from tonnage.errors import RequestError
-from tonnage.machine.user_state import user_state
 from tonnage.placement.plan import queue_of_hosts
 from tonnage.placement.site import load_site
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from tests.cluster.command_stand_ins import StandIns
+from .iobsub_calls import said
 
 LIMIT_S = 60.0
 NOW_S = time.mktime((2026, 11, 24, 12, 30, 0, 0, 0, -1))
@@ -193,24 +186,6 @@ def test_a_wrong_line_of_a_script_is_named(line: str, told: str) -> None:
         script_of(f"#!/bin/sh\n{line}\n")
 
 
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A working directory at a site whose scheduler is the local one; nothing that it started outlives the test."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    work = tmp_path / "work"
-    (work / "below").mkdir(parents=True)
-    monkeypatch.chdir(work)
-    server = f'[[server]]\nname = "{platform.node()}"\nholds = ["{work}"]\nhosts = ["{platform.node()}"]\n'
-    (work / "tonnage.toml").write_text(f'scheduler = "local"\n{server}')
-    try:
-        yield work
-    finally:
-        pid = spooler_contact.spooler(Spool(user_state("local", platform.node())))
-        if pid is not None:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGTERM)
-
-
 @contextmanager
 def standard_input(file: Path) -> Iterator[None]:
     """This process's, from a file."""
@@ -222,14 +197,6 @@ def standard_input(file: Path) -> Iterator[None]:
     finally:
         os.dup2(kept, 0)
         os.close(kept)
-
-
-def said(*words: str) -> tuple[int, list[str], str]:
-    """Exit code, the lines on stdout, and stderr."""
-    voice = Voice(io.StringIO(), io.StringIO())
-    code = run(words, voice)
-    assert isinstance(voice.out, io.StringIO) and isinstance(voice.err, io.StringIO)
-    return code, voice.out.getvalue().splitlines(), voice.err.getvalue()
 
 
 def test_a_script_on_standard_input_runs_with_its_own_options(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,6 +216,7 @@ def test_a_script_on_standard_input_runs_with_its_own_options(here: Path, monkey
 
 
 def test_a_job_runs_where_cwd_says_and_reads_its_input_there(here: Path) -> None:
+    (here / "below").mkdir()
     (here / "below" / "in.txt").write_text("typed\n")
     program = here / "below" / "show.sh"
     program.write_text('#!/bin/sh\necho "$PWD"; cat\n')

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import io
-import sys
 from pathlib import Path
 
 import pytest
+from command_stand_ins import StandIns
 from tonnage.cli.entry import run_command
 from tonnage.compat.front_end import Voice
 from tonnage.compat.iobsub.command import run
 from tonnage.errors import RequestError
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from tests.cluster.command_stand_ins import StandIns
 
 COMMANDS = {
     "lsf": {

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,15 +70,6 @@ def end(process: subprocess.Popen[Any]) -> int:
         process.kill()
         process.wait()
         raise
-
-
-def wait_until(condition: Callable[[], Any], what: str, limit_s: float = LIMIT_S) -> Any:
-    """What ``condition`` came to at last; fails by name when the limit has passed."""
-    until = time.monotonic() + limit_s
-    while not (found := condition()):
-        assert time.monotonic() < until, f"not within {limit_s:g} s: {what}"
-        time.sleep(0.02)
-    return found
 
 
 class Served:

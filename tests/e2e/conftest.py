@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from local_spool import own_local
 
+from .placement_user import DIRECTORIES, PlacementUser
 from .shell import DEADLINE_S, LAUNCHER, Said, Shell, group_members
 from .stage import Stage
 
@@ -23,6 +25,15 @@ def stage(shell: Shell) -> Iterator[Stage]:
     made = Stage(shell)
     yield made
     made.clean_up()
+
+
+@pytest.fixture
+def user(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PlacementUser]:
+    """With a local scheduler of their own; nothing that it started outlives the test."""
+    for name in DIRECTORIES:
+        monkeypatch.setenv(name, str(tmp_path / name))
+    with own_local():
+        yield PlacementUser(shell)
 
 
 @pytest.fixture(scope="session", autouse=True)

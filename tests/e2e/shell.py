@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,11 +99,3 @@ def group_members(group: int) -> list[int]:
         if int(fields[2]) == group and fields[0] != "Z":
             found.append(int(stat.parent.name))
     return found
-
-
-def wait_until(condition: Callable[[], bool], what: str, limit_s: float = 60) -> None:
-    """Polls; fails by name when the limit has passed."""
-    end = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < end, f"not within {limit_s} s: {what}"
-        time.sleep(0.005)

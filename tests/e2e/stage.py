@@ -9,7 +9,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from .shell import DEADLINE_S, LAUNCHER, Said, Shell, wait_until
+from waiting import wait_until
+
+from .shell import DEADLINE_S, LAUNCHER, Said, Shell
 
 WRITER = (
     "for i in $(seq 20); do mkdir -p d$i; head -c $((i * 5000)) /dev/urandom > d$i/file$i; done; "

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
-import warm_start
-from tonnage.cli.commands.schema import ANSWERS
 from tonnage.records.load_line_files import KeptLine, keep_line
+from waiting import wait_until
 
-from .shell import Shell, wait_until
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
-
-from local_spool import own_local
+from .placement_user import PlacementUser
 
 SITE = """
 scheduler = "local"
@@ -35,37 +26,17 @@ index_timeout = "20s"
 """
 
 
-class User:
-    """Who types a command and holds its answer against its schema."""
-
-    def __init__(self, shell: Shell) -> None:
-        self.shell = shell
-        self.schemas = {command: self._run("schema", command) for command in ANSWERS}
+class User(PlacementUser):
+    """Holds each answer against its schema."""
 
     def __call__(self, command: str, *words: str, codes: tuple[int, ...] = (0,)) -> dict[str, Any]:
-        """The answer of ``tonnage COMMAND --json WORDS``, which has each of its keys for a reason."""
-        found = self._run(command, "--json", *words, codes=codes)
-        validator = jsonschema.Draft202012Validator(self.schemas[command])
-        validator.validate(found)
-        assert not validator.is_valid({**found, "forgotten": 1})
-        for key in found:
-            assert not validator.is_valid({name: value for name, value in found.items() if name != key}), key
-        return found
-
-    def _run(self, *words: str, codes: tuple[int, ...] = (0,)) -> dict[str, Any]:
-        done = warm_start.finished(*words, cwd=self.shell.data, environment=self.shell.environment())
-        assert done.returncode in codes, done.stderr
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
+        return self.checked(command, self.json(command, *words, codes=codes))
 
 
 @pytest.fixture
-def user(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[User]:
-    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    (shell.data / "tonnage.toml").write_text(SITE.format(host=os.uname().nodename))
-    with own_local():
-        yield User(shell)
+def user(user: PlacementUser) -> User:
+    user.site(SITE.format(host=os.uname().nodename))
+    return User(user.shell)
 
 
 def test_every_command_of_placement_keeps_to_its_schema(user: User) -> None:
@@ -86,8 +57,8 @@ def test_every_command_of_placement_keeps_to_its_schema(user: User) -> None:
     (row,) = user("load")["servers"]
     assert row["source"] == "proc" and row["line"] == 6 and row["host"]["memory_free_bytes"]
     checked = user("doctor", codes=(0, 1))
-    assert checked["files"] == [str(user.shell.data / "tonnage.toml")]
-    user.shell.data.joinpath("tonnage.toml").write_text('scheduler = "local"\n[[server]]\nname = "a"\nhosts = ["b"]\n')
+    assert checked["files"] == [str(user.data / "tonnage.toml")]
+    user.data.joinpath("tonnage.toml").write_text('scheduler = "local"\n[[server]]\nname = "a"\nhosts = ["b"]\n')
     assert user("doctor", codes=(1,))["complaints"]
 
 
@@ -126,7 +97,7 @@ def test_where_keeps_to_its_schema_with_a_stated_a_measured_and_no_line(user: Us
     lines = tmp_path / "lines"
     lines.mkdir()
     keep_line(lines, kept)
-    site = user.shell.data / "tonnage.toml"
+    site = user.data / "tonnage.toml"
     site.write_text(f'lines = "{lines}"\n' + site.read_text())
     assert user("where")["load_line"]["tasks"] == 8
     nobody = user("where", "/proc", codes=(0, 1))
@@ -135,10 +106,10 @@ def test_where_keeps_to_its_schema_with_a_stated_a_measured_and_no_line(user: Us
 
 def test_verify_keeps_to_its_schema_of_a_sealed_and_of_an_altered_run(user: User) -> None:
     words = ("sim:", "--op", "write", "--budget", "30s", "--out", "RUN", "--no-keep", "--no-report", "--json")
-    assert user._run("probe", *words)["load_lines"]
+    assert user.run("probe", *words).json["load_lines"]
     sealed = user("verify", "RUN")
     assert (sealed["seal"], sealed["contradictions"], sealed["torn"]) == ("sealed", [], []) and sealed["trials"] > 3
-    with (user.shell.data / "RUN" / "tasks.jsonl").open("a") as file:
+    with (user.data / "RUN" / "tasks.jsonl").open("a") as file:
         file.write("{}\n")
     altered = user("verify", "RUN", codes=(1,))
     assert altered["contradictions"] and altered["sha256"] == sealed["sha256"]

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import wait_until
 
-from .shell import Said, Shell, wait_until
+from .shell import Said, Shell
 
 PACK = """\
 target = "{target}"

@@ -5,28 +5,19 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
-
-import pytest
-import warm_start
-
-from tests.importers.darshan_logs import log, needs_darshan
-
-from .shell import Shell, wait_until
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "placement" / "indices"))
 
 import exporter as ways
 import proc_files
-from local_spool import own_local
+import pytest
 from measured_program import campaign, meets, most_at_once
+from waiting import wait_until
+
+from tests.importers.darshan_logs import log, needs_darshan
+
+from .placement_user import PlacementUser
 
 LINE = 8
 SITE = """
@@ -60,62 +51,32 @@ class Others:
         return proc_files.scrape(replace(self._server, bytes=moved, idle_s=self._server.idle_s + now_s % 1e6), now_s)
 
 
-class User:
-    """Somebody whose data a server holds that this host stands for."""
-
-    def __init__(self, shell: Shell) -> None:
-        self.shell, self.data = shell, shell.data
-
-    def __call__(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
-        done = warm_start.finished(*words, cwd=self.data, environment=self.shell.environment())
-        assert done.returncode == 0, done.stderr
-        return done
-
-    def json(self, *words: str | Path) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self(words[0], "--json", *words[1:]).stdout)
-        return found
-
-    def site(self, indices: str, plateau: int) -> None:
-        text = SITE.format(host=os.uname().nodename, indices=indices, line=LINE, plateau=plateau)
-        (self.data / "tonnage.toml").write_text(text)
-
-    def spans(self, name: str, copies: int) -> list[tuple[float, ...]]:
-        """When each copy began and ended, in the order in which they began."""
-        files = [self.data / f"{name}.{number}" for number in range(1, copies + 1)]
-        wait_until(
-            lambda: all(one.exists() and one.read_text().endswith("\n") for one in files), "the copies' ends", 200
-        )
-        return sorted(tuple(map(float, one.read_text().split())) for one in files)
+def state_site(user: PlacementUser, indices: str, plateau: int) -> None:
+    user.site(SITE.format(host=os.uname().nodename, indices=indices, line=LINE, plateau=plateau))
 
 
-@pytest.fixture
-def user(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[User]:
-    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    with own_local():
-        yield User(shell)
-
-
-def profile(user: User) -> tuple[Path, int]:
+def profile(user: PlacementUser) -> tuple[Path, int]:
     """A run that measured the program, and its rate."""
     run = user.shell.home / "PROFILE"
-    user("run", "--no-report", "--out", run, campaign(user.shell.home, user.data))
-    user.site("proc:", 10**9)
+    user.run("run", "--no-report", "--out", run, campaign(user.shell.home, user.data))
+    state_site(user, "proc:", 10**9)
     rate = user.json("submit", "--dry-run", "--profile", run, "--copies", "4", "true")["demand"]["bytes_per_s"]
     if not rate:
         pytest.skip("the test's files are in memory: nothing of them reaches a storage")
     return run, rate
 
 
-def test_a_program_that_asks_half_of_the_line_runs_two_at_a_time_and_alone_beside_others_use(user: User) -> None:
+def test_a_program_that_asks_half_of_the_line_runs_two_at_a_time_and_alone_beside_others_use(
+    user: PlacementUser,
+) -> None:
     run, rate = profile(user)
     others = Others()
     with ways.exporter(ways.tells(others)) as server:
-        user.site(server.address, 2 * rate)
+        state_site(user, server.address, 2 * rate)
         (idle,) = user.json("load")["servers"]
         assert (idle["line"], idle["promised"], idle["others"], idle["left"]) == (LINE, 0, 0, LINE)
-        done = user("submit", "--copies", "6", "--profile", run, "-o", "two.%I", *meets(2))
-        (told,) = [line for line in done.stderr.splitlines() if "at once" in line]
+        done = user.run("submit", "--copies", "6", "--profile", run, "-o", "two.%I", *meets(2))
+        (told,) = [line for line in done.err.splitlines() if "at once" in line]
         assert told.startswith(f"tonnage: 2 at once: rcss1's load line: {LINE} tasks at ")
         assert "each copy asks 4: its " in told and f"is 50% of the plateau (measured in {run}, 2 copies alone)" in told
         assert told.endswith("; by its indices nothing else uses it"), "more is not said: no slots bound it"
@@ -139,11 +100,13 @@ def test_a_program_that_asks_half_of_the_line_runs_two_at_a_time_and_alone_besid
         assert "; by its indices others use 4 of it" in unmeasured["cap_why"]
 
 
-def test_measured_jobs_that_are_submitted_one_by_one_share_the_licences_as_they_share_the_line(user: User) -> None:
+def test_measured_jobs_that_are_submitted_one_by_one_share_the_licences_as_they_share_the_line(
+    user: PlacementUser,
+) -> None:
     run, rate = profile(user)
-    user.site("proc:", rate)
+    state_site(user, "proc:", rate)
     site = user.data / "tonnage.toml"
-    without = user("submit", "--dry-run", "--profile", run, "true").stdout
+    without = user.run("submit", "--dry-run", "--profile", run, "true").out
     assert "nothing holds jobs alone to that" in without and "so that it carries 1 such at once" in without
     site.write_text(site.read_text().replace("line =", 'licence = "io"\nline ='))
     for number in (1, 2, 3):
@@ -157,14 +120,16 @@ def test_measured_jobs_that_are_submitted_one_by_one_share_the_licences_as_they_
 
 
 @needs_darshan
-def test_jobs_of_a_log_that_asks_half_of_the_line_run_two_at_a_time_and_a_third_waits(user: User) -> None:
+def test_jobs_of_a_log_that_asks_half_of_the_line_run_two_at_a_time_and_a_third_waits(
+    user: PlacementUser,
+) -> None:
     """An array, and jobs that are submitted one by one: Darshan's log in place of a run that measured the program."""
     known = log("slow-dxt")
     others = Others()
     with ways.exporter(ways.tells(others)) as server:
-        user.site(server.address, 10**9)
+        state_site(user, server.address, 10**9)
         rate = user.json("submit", "--dry-run", "--profile", known, "--copies", "3", "true")["demand"]["bytes_per_s"]
-        user.site(server.address, 2 * rate)
+        state_site(user, server.address, 2 * rate)
         made = user.json("submit", "--copies", "3", "--profile", known, "-o", "array.%I", *meets(2))
         assert made["decision"]["cap"] == 2
         assert f"is 50% of the plateau (counted by Darshan in {known} on /)" in made["decision"]["cap_why"]

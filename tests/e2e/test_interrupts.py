@@ -11,8 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
-from .shell import LAUNCHER, Said, Shell, group_members, wait_until
+from .shell import LAUNCHER, Said, Shell, group_members
 
 SLOW = """\
 target = "{target}"

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
-from .shell import LAUNCHER, Shell, wait_until
+from .shell import LAUNCHER, Shell
 
 PRECIOUS = b"the user's own results"
 

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 from tonnage.records import Run, verify_files
+from waiting import wait_until
 
-from .shell import Said, Shell, group_members, wait_until
+from .shell import Said, Shell, group_members
 
 pytestmark = pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
 

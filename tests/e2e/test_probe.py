@@ -10,8 +10,9 @@ import time
 
 import jsonschema
 import pytest
+from waiting import wait_until
 
-from .shell import DEADLINE_S, LAUNCHER, Shell, wait_until
+from .shell import DEADLINE_S, LAUNCHER, Shell
 
 QUICK = ("--budget", "4s", "--max-tasks", "4")
 

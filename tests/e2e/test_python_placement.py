@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
@@ -18,12 +17,10 @@ import tonnage
 import warm_start
 from tonnage.placement.choice import NoFileServer
 from tonnage.placement.submission_ledger import Ledger
+from waiting import wait_until
 
-from .shell import ROOT, Shell, wait_until
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
-
-from local_spool import own_local
+from .placement_user import PlacementUser
+from .shell import ROOT
 
 SITE = """
 scheduler = "local"
@@ -39,15 +36,12 @@ index_timeout = "20s"
 
 
 @pytest.fixture
-def data(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def data(user: PlacementUser, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory, on a server that this host stands for."""
-    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    (shell.data / "tonnage.toml").write_text(SITE.format(host=os.uname().nodename))
-    monkeypatch.chdir(shell.data)
+    user.site(SITE.format(host=os.uname().nodename))
+    monkeypatch.chdir(user.data)
     monkeypatch.setattr(sys, "argv", ["notebook", "--no-such-option"])
-    with own_local():
-        yield shell.data
+    return user.data
 
 
 def printed(*words: str) -> Any:

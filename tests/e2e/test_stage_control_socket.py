@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import wait_until
 
-from .shell import DEADLINE_S, LAUNCHER, wait_until
+from .shell import DEADLINE_S, LAUNCHER
 from .stage import Stage
 
 IDLE = 32

@@ -14,8 +14,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
-from .shell import DEADLINE_S, LAUNCHER, wait_until
+from .shell import DEADLINE_S, LAUNCHER
 from .stage import Stage, contents
 from .test_stage import fill
 

@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
-from .shell import wait_until
 from .stage import Stage
 from .test_stage_requests import listing
 

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
-from .shell import Shell, wait_until
+from .shell import Shell
 from .stage import Stage
 
 MEMORY = Path("/dev/shm")

@@ -8,52 +8,32 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import warm_start
 
-from .shell import LAUNCHER, Said, Shell, wait_until
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
-
-from local_spool import own_local
+from .placement_user import PlacementUser
+from .shell import LAUNCHER, Said
 
 SHOW = "import json, os, sys; print(json.dumps([sys.argv[1:], os.getcwd(), os.environ.get('TONNAGE_COPY')]))"
 
 
-class Submitter:
-    """A user in a directory of this host, whose jobs this host runs."""
-
-    def __init__(self, shell: Shell) -> None:
-        self.shell, self.data = shell, shell.data
+class Submitter(PlacementUser):
+    """Submits jobs to the local scheduler."""
 
     def __call__(self, *words: str, check: int = 0, text: str = "", at: Path | None = None) -> Said:
-        done = warm_start.finished(
-            "submit", *words, cwd=at or self.data, environment=self.shell.environment(), text=text
-        )
-        assert done.returncode == check, done.stderr
-        assert "Traceback" not in done.stderr
-        return Said(done.returncode, done.stdout, done.stderr)
+        return self.run("submit", *words, codes=(check,), text=text, at=at)
 
     def site(self, text: str) -> None:
-        (self.data / "tonnage.toml").write_text('scheduler = "local"\n' + text)
-
-    def text_of(self, name: str) -> str:
-        file = self.data / name
-        wait_until(lambda: file.exists() and file.read_text().endswith("\n"), f"{name} is written")
-        return file.read_text()
+        super().site('scheduler = "local"\n' + text)
 
 
 @pytest.fixture
-def submit(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Submitter]:
-    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    with own_local():
-        made = Submitter(shell)
-        made.site("")
-        yield made
+def submit(user: PlacementUser) -> Submitter:
+    made = Submitter(user.shell)
+    made.site("")
+    return made
 
 
 def test_a_job_runs_here_beside_its_data_and_its_words_arrive_as_typed(submit: Submitter) -> None:

@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 import urllib.request
@@ -16,17 +15,12 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
-import warm_start
-
-from .shell import LAUNCHER, Shell, wait_until
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "placement" / "indices"))
-
 from exporter import Exporter, exporter, hangs, sends, tells
-from local_spool import own_local
+from waiting import wait_until
+
+from .placement_user import PlacementUser
+from .shell import LAUNCHER, Shell
 
 SITE = """
 scheduler = "{scheduler}"
@@ -136,50 +130,31 @@ class Watching:
             self.said.extend(err)
 
 
-class Site:
+class Site(PlacementUser):
     """A user at a site with one file server."""
 
     def __init__(self, shell: Shell, figures: Figures, address: str, stack: ExitStack) -> None:
-        self.shell, self.figures, self.address, self._stack = shell, figures, address, stack
+        super().__init__(shell)
+        self.figures, self.address, self._stack = figures, address, stack
         self.write()
 
     def write(self, scheduler: str = "local", timeout: str = "20s") -> None:
-        text = SITE.format(host=os.uname().nodename, address=self.address, scheduler=scheduler, timeout=timeout)
-        (self.shell.data / "tonnage.toml").write_text(text)
+        self.site(SITE.format(host=os.uname().nodename, address=self.address, scheduler=scheduler, timeout=timeout))
 
     def watch(self, *words: str) -> Watching:
         found = Watching(self.shell, *words)
         self._stack.callback(found.end, signal.SIGKILL)
         return found
 
-    def run(self, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        done = warm_start.finished(*words, cwd=self.shell.data, environment=self.shell.environment())
-        assert done.returncode == code, done.stderr
-        assert "Traceback" not in done.stderr
-        return done
-
-    def checked(self, command: str, found: dict[str, Any]) -> dict[str, Any]:
-        """What has each key that its schema says, and no other."""
-        validator = jsonschema.Draft202012Validator(json.loads(self.run("schema", command).stdout))
-        validator.validate(found)
-        assert not validator.is_valid({**found, "forgotten": 1})
-        for key in found:
-            assert not validator.is_valid({name: value for name, value in found.items() if name != key}), key
-        return found
-
 
 @pytest.fixture
-def site(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "TONNAGE_SYSTEM_CONFIG"):
-        monkeypatch.setenv(name, str(tmp_path / name))
+def site(user: PlacementUser) -> Iterator[Site]:
     figures = Figures()
     with ExitStack() as stack:
         address = stack.enter_context(exporter(figures)).address
-        stack.enter_context(own_local())
-        yield Site(shell, figures, address, stack)
+        yield Site(user.shell, figures, address, stack)
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="the local scheduler runs one job at a time here")
 def test_it_tells_when_a_server_passes_its_line_by_its_figures_and_by_jobs_and_the_history_has_both(site: Site) -> None:
     watch = site.watch("--metrics", "0")
     site.figures.bytes_per_s = 3e8
@@ -192,25 +167,25 @@ def test_it_tells_when_a_server_passes_its_line_by_its_figures_and_by_jobs_and_t
     site.figures.bytes_per_s = 0
     ended = watch.until("ended")
     assert ended["since_s"] == began["since_s"] and ended["lasted_s"] > 0 and not ended["above"]
-    made = site.run("submit", "--copies", "2", "--cap", "2", "--name", "al\x1b[31mign", "sleep", "600").stdout
+    made = site.run("submit", "--copies", "2", "--cap", "2", "--name", "al\x1b[31mign", "sleep", "600").out
     began = site.checked("watch", watch.until("began"))
     assert (began["others"], began["load"], began["jobs"], began["only_own"]) == (0, 2, 1, True)
     (user,) = began["users"]
     assert user["tasks"] == 2 and user["names"] == ["al\x1b[31mign"]
-    text = site.run("watch", "--once").stdout
+    text = site.run("watch", "--once").out
     assert " rcss1 above its line: load 2, line 1, since " in text and "\x1b" not in text and "2 tasks (al" in text
-    (once,) = [json.loads(line) for line in site.run("watch", "--once", "--json").stdout.splitlines()]
+    (once,) = [json.loads(line) for line in site.run("watch", "--once", "--json").out.splitlines()]
     # Since when, it knows from the watch that runs.
     assert site.checked("watch", once)["since_s"] == pytest.approx(began["since_s"], abs=0.01)
     site.run("cancel", made.partition("<")[2].partition(">")[0])
     watch.until("ended")
     assert watch.end(signal.SIGTERM) == 0
-    found = site.checked("servers", json.loads(site.run("history", "--servers", "--json").stdout))
+    found = site.checked("servers", json.loads(site.run("history", "--servers", "--json").out))
     (server,) = found["servers"]
     assert [one["line"] for one in server["episodes"]] == [1, 1] and all(one["ended_s"] for one in server["episodes"])
     assert [one["user"] for one in server["users"]] == [user["user"]]
     assert 0 < server["sum"]["above_s"] < server["sum"]["known_s"] and server["stated"] == 1
-    said = site.run("history", "--servers", "--since", "1h", "rcss1").stdout
+    said = site.run("history", "--servers", "--since", "1h", "rcss1").out
     assert "above its line of 1 task for" in said and "2 episodes" in said
     assert not [line for line in said.splitlines() if len(line) > 80]
 
@@ -271,18 +246,18 @@ def test_a_killed_watch_loses_no_episode_and_the_next_one_goes_on_with_it(site: 
     assert ended["since_s"] == pytest.approx(began["since_s"], abs=0.01)
     assert watch.end() == 0
     done = site.run("history", "--servers", "--json")
-    (server,) = json.loads(done.stdout)["servers"]
+    (server,) = json.loads(done.out)["servers"]
     assert len(server["episodes"]) == 1 and server["episodes"][0]["ended_s"] == pytest.approx(
         ended["until_s"], abs=0.01
     )
-    assert "1 line of the history cannot be read" in json.loads(done.stdout)["notes"][0]
+    assert "1 line of the history cannot be read" in json.loads(done.out)["notes"][0]
 
 
 def test_a_second_watch_of_the_same_server_is_refused_in_one_line(site: Site) -> None:
     watch = site.watch()
-    said = site.run("watch", code=2)
-    assert said.stdout == "" and said.stderr.count("\n") == 1
-    assert said.stderr.startswith(
+    said = site.run("watch", codes=(2,))
+    assert said.out == "" and said.err.count("\n") == 1
+    assert said.err.startswith(
         "tonnage: error: rcss1 is watched already, by another `tonnage watch` of this user; hint:"
     )
     site.run("watch", "--once")
@@ -308,8 +283,8 @@ def test_a_second_watch_of_the_same_server_is_refused_in_one_line(site: Site) ->
 def test_a_wrong_request_is_one_line_and_writes_nothing(
     site: Site, tmp_path: Path, words: tuple[str, ...], expected: str
 ) -> None:
-    said = site.run(*words, code=2)
-    assert expected in said.stderr and said.stderr.count("\n") == 1 and said.stdout == ""
+    said = site.run(*words, codes=(2,))
+    assert expected in said.err and said.err.count("\n") == 1 and said.out == ""
     kept = tmp_path / "XDG_STATE_HOME" / "tonnage" / "watch"
     assert not kept.exists() or not [*kept.iterdir()]
 
@@ -322,5 +297,5 @@ def test_without_a_line_it_is_said_once_with_what_to_do(site: Site) -> None:
     asked = site.figures.asked
     wait_until(lambda: site.figures.asked > asked + 3, "more looks")
     assert watch.end() == 0 and [one["event"] for one in watch.events] == ["no-line"]
-    said = site.run("watch", "--once", code=1)
-    assert "no load line is known, so nothing can be told of it; hint: measure it with `tonnage probe`" in said.stdout
+    said = site.run("watch", "--once", codes=(1,))
+    assert "no load line is known, so nothing can be told of it; hint: measure it with `tonnage probe`" in said.out

@@ -20,7 +20,8 @@ import s3_service as lab_s3
 import slurm as lab_slurm
 import warm_start
 from hosts import Hosts, hosts
-from throttled import Impossible, Throttled, throttled
+from impossible import skipped_where_impossible
+from throttled import Throttled, throttled
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -118,10 +119,8 @@ def device() -> Iterator[Callable[..., Throttled]]:
     with ExitStack() as stack:
 
         def make(**options: Any) -> Throttled:
-            try:
+            with skipped_where_impossible():
                 return stack.enter_context(throttled(**options))
-            except Impossible as error:
-                pytest.skip(str(error))
 
         yield make
 
@@ -132,10 +131,8 @@ def slurm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., lab_slurm.S
     with ExitStack() as stack:
 
         def make(hosts: Sequence[lab_slurm.Host], *rest: Any, **options: Any) -> lab_slurm.Slurm:
-            try:
+            with skipped_where_impossible():
                 cluster = stack.enter_context(lab_slurm.slurm(hosts, *rest, **options))
-            except lab_slurm.Impossible as error:
-                pytest.skip(str(error))
             monkeypatch.setenv("SLURM_CONF", str(cluster.conf))
             return cluster
 
@@ -148,10 +145,8 @@ def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     directory = tmp_path / "ssh"
     directory.mkdir()
     with ExitStack() as stack:
-        try:
+        with skipped_where_impossible():
             found = stack.enter_context(load_index_sources.sshd(directory))
-        except Impossible as error:
-            pytest.skip(str(error))
         monkeypatch.setenv("PATH", f"{found}{os.pathsep}{os.environ['PATH']}")
         yield directory
 
@@ -159,31 +154,22 @@ def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def site() -> Iterator[Hosts]:
     """A server and a client; modules with other hosts have a fixture of this name of their own."""
-    try:
-        with hosts(["server", "client"]) as found:
-            yield found
-    except Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), hosts(["server", "client"]) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
 def server(site: Hosts) -> Iterator[lab_nfs.Server]:
     """Of NFS, on the server."""
-    try:
-        with lab_nfs.server(site["server"]) as found:
-            yield found
-    except Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), lab_nfs.server(site["server"]) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab_s3.S3]:
     """Of S3, without a bucket."""
-    try:
-        with lab_s3.s3(tmp_path_factory.mktemp("s3")) as found:
-            yield found
-    except Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), lab_s3.s3(tmp_path_factory.mktemp("s3")) as found:
+        yield found
 
 
 @pytest.fixture

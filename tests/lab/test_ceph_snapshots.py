@@ -13,7 +13,8 @@ import ceph as lab
 import pytest
 from cephfs import cephfs
 from hosts import Host, hosts
-from throttled import Impossible, Throttled, run
+from impossible import skipped_where_impossible
+from throttled import Throttled, run
 from tonnage.analysis import analyse
 from tonnage.analysis.statistics.fixed_cost import COSTS, NOT_SHOWN, SAVES
 from tonnage.analysis.verify import verify
@@ -87,15 +88,12 @@ def test_in_a_directory_the_snapshots_are_those_of_its_file_system(
 
 @pytest.mark.timeout(900)
 def test_on_cephfs_they_are_its_own(tmp_path: Path, example: Path) -> None:
-    try:
-        with hosts(["server", "client"]) as site, cephfs(site, ("server",), "client") as found:
-            found.ceph("fs", "set", "cephfs", "allow_new_snaps", "true")
-            said = on_host(found.client, "run", "--target", found.path, example, "--out", tmp_path / "run")
-            holds(said, tmp_path / "run", "cephfs")
-            place = found.client.path(found.path)
-            assert not list(place.iterdir()) and not list((place / ".snap").iterdir())
-    except Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), hosts(["server", "client"]) as site, cephfs(site, ("server",), "client") as found:
+        found.ceph("fs", "set", "cephfs", "allow_new_snaps", "true")
+        said = on_host(found.client, "run", "--target", found.path, example, "--out", tmp_path / "run")
+        holds(said, tmp_path / "run", "cephfs")
+        place = found.client.path(found.path)
+        assert not list(place.iterdir()) and not list((place / ".snap").iterdir())
 
 
 def on_host(host: Host, *words: str | Path) -> Said:
@@ -111,16 +109,13 @@ def on_host(host: Host, *words: str | Path) -> Said:
 @pytest.mark.timeout(900)
 def test_on_a_pool_they_are_self_managed(tonnage: Command, tmp_path: Path, example: Path) -> None:
     (tmp_path / "ceph").mkdir()
-    try:
-        with lab.ceph(tmp_path / "ceph") as cluster:
-            cluster.pool("tonnage")
-            said = tonnage("run", "--target", f"rados://tonnage?conf={cluster.conf}", example)
-            holds(said, tonnage.work / "run-1", "rados")
-            argv = ["rados", "--conf", str(cluster.conf), "--pool", "tonnage", "ls", "--all"]
-            left = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60).stdout
-            assert left == "", "objects of the run are gone"
-    except Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), lab.ceph(tmp_path / "ceph") as cluster:
+        cluster.pool("tonnage")
+        said = tonnage("run", "--target", f"rados://tonnage?conf={cluster.conf}", example)
+        holds(said, tonnage.work / "run-1", "rados")
+        argv = ["rados", "--conf", str(cluster.conf), "--pool", "tonnage", "ls", "--all"]
+        left = subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60).stdout
+        assert left == "", "objects of the run are gone"
 
 
 @pytest.mark.timeout(300)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import slurm as lab
+from impossible import skipped_where_impossible
 from tonnage.cli import main
 from tonnage.cluster.schedulers.slurm import Slurm
 
@@ -28,12 +29,10 @@ indices = "proc:"
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[lab.Slurm]:
     hosts = (lab.Host(name="a1"), lab.Host(name="fs1", slots=2))
-    try:
+    with skipped_where_impossible():
         queues = {"all": ["a1", "fs1"], "storage": ["fs1"]}
         with lab.slurm(hosts, queues, licences={"wan": 2, "scratch_io": 8}) as found:
             yield found
-    except lab.Impossible as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture

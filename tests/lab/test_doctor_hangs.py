@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faultfs import Mounted, mounted
+from faultfs import Mounted, mounted, needs_fuse
 from tonnage.cluster.remote.client import RemoteHostGroup, here
 from tonnage.placement.doctor.host_checks import examine
 from tonnage.placement.doctor.host_facts import gather_host_facts
@@ -19,9 +18,7 @@ from tonnage.placement.doctor.host_facts import gather_host_facts
 @pytest.fixture
 def dead(tmp_path: Path) -> Iterator[Mounted]:
     """A mount whose server was stopped."""
-    pytest.importorskip("mfusepy", reason="mfusepy is not installed", exc_type=ImportError)
-    if not Path("/dev/fuse").exists() or os.geteuid() or not shutil.which("fusermount3"):
-        pytest.skip("FUSE needs /dev/fuse, fusermount3 and root")
+    needs_fuse()
     with mounted(tmp_path) as mount:
         os.kill(mount.pid, signal.SIGSTOP)
         try:

@@ -17,8 +17,8 @@ from typing import Any
 import jsonschema
 import pytest
 from hosts import Daemon, Hosts, hosts
+from impossible import skipped_where_impossible
 from ssh_logins import logins
-from throttled import Impossible
 from tonnage.cli.commands.schema import answer_schema
 
 pytestmark = pytest.mark.alone("rates of links")
@@ -54,11 +54,9 @@ class Lab:
 def lab() -> Iterator[Lab]:
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tonnage-logins-")))
-        try:
+        with skipped_where_impossible():
             every = stack.enter_context(hosts(NAMES, link_bytes_per_s=LINK_BYTES_PER_S))
             programs, servers = stack.enter_context(logins(every, directory))
-        except Impossible as error:
-            pytest.skip(str(error))
         (every.site / "data").mkdir()
         every.limit("slow", SLOW_BYTES_PER_S)
         every["readonly"].run("mount", "--bind", TARGET, TARGET)

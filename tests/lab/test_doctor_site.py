@@ -8,17 +8,15 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from impossible import skipped_where_impossible
 from small_site import HEAD, Plan, Site, site
-from throttled import Impossible
 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Site]:
     with ExitStack() as stack:
-        try:
+        with skipped_where_impossible():
             whole = stack.enter_context(site(Plan(nodes=1, policy='scheduler_timeout = "3s"')))
-        except Impossible as error:
-            pytest.skip(str(error))
         yield whole
 
 

@@ -13,7 +13,7 @@ import pytest
 from cephfs import Cephfs, cephfs
 from glusterfs import device_of
 from hosts import Host, Hosts, hosts, wait_for
-from throttled import Impossible
+from impossible import entered
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = ("s1", "s2", "s3")
@@ -33,13 +33,6 @@ print(json.dumps({"facts": facts_of(at, mount_of(at)), "held": held and asdict(h
 def site() -> Iterator[Hosts]:
     with ExitStack() as stack:
         yield entered(stack, hosts([*SERVERS, "node1"]))
-
-
-def entered(stack: ExitStack, service: Any) -> Any:
-    try:
-        return stack.enter_context(service)
-    except Impossible as error:
-        pytest.skip(str(error))
 
 
 def asked(host: Host, at: str | Path, *files: str | Path) -> dict[str, Any]:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+import load_index_sources
+import proc_files
 import pytest
-from throttled import Impossible
+from impossible import skipped_where_impossible
 from tonnage.placement.indices.index_reader import Cache, fresh_indices, read_indices
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.site import Policy, Server
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "placement" / "indices"))
-
-import load_index_sources
-import proc_files
 
 S = 10**9
 LIMIT_S = 20.0
@@ -36,10 +32,8 @@ def exporter() -> Iterator[Callable[..., str]]:
     with ExitStack() as stack:
 
         def start(*words: str) -> str:
-            try:
+            with skipped_where_impossible():
                 return stack.enter_context(load_index_sources.node_exporter(*words))
-            except Impossible as error:
-                pytest.skip(str(error))
 
         yield start
 

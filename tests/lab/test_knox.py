@@ -14,7 +14,7 @@ from typing import Any
 
 import nextflow
 import pytest
-from throttled import Impossible
+from impossible import skipped_where_impossible
 from two_sites import FILES, GBIT_BYTES_PER_S, Plan, TwoSites, two_sites
 
 pytestmark = pytest.mark.alone("rates of links")
@@ -33,11 +33,8 @@ Lines = list[dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def sites() -> Iterator[TwoSites]:
-    try:
-        with two_sites(Plan(link_bytes_per_s=GBIT_BYTES_PER_S)) as whole:
-            yield whole
-    except Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), two_sites(Plan(link_bytes_per_s=GBIT_BYTES_PER_S)) as whole:
+        yield whole
 
 
 def part(change: Callable[[dict[str, Any]], bool]) -> str:
@@ -110,10 +107,8 @@ def test_hosts_of_the_far_site_get_what_the_link_carries_and_never_more(sites: T
 
 
 def test_workflows_go_to_their_partition_and_their_trace_is_read(sites: TwoSites) -> None:
-    try:
+    with skipped_where_impossible():
         program = nextflow.program()
-    except nextflow.Impossible as error:
-        pytest.skip(str(error))
 
     def small(table: dict[str, Any]) -> bool:
         table["partition"] = {"cancer-analysis": ["epouta1-mm2"], "wgs-structvar-manta": ["mm"]}.get(table["name"])

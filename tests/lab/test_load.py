@@ -19,11 +19,12 @@ from typing import Any
 
 import load_index_sources
 import pytest
+from impossible import skipped_where_impossible
 from slurm import Host, Slurm
-from throttled import Impossible
 from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import JobRequest, Scheduler
 from tonnage.cluster.schedulers import scheduler
+from waiting import wait_until
 
 LIMIT_S = 30.0
 LOAD = [sys.executable, "-m", "tonnage.cli", "load"]
@@ -32,11 +33,8 @@ LOAD = [sys.executable, "-m", "tonnage.cli", "load"]
 @pytest.fixture
 def exporter() -> Iterator[str]:
     """The address of a real node_exporter."""
-    with ExitStack() as stack:
-        try:
-            yield stack.enter_context(load_index_sources.node_exporter())
-        except Impossible as error:
-            pytest.skip(str(error))
+    with ExitStack() as stack, skipped_where_impossible():
+        yield stack.enter_context(load_index_sources.node_exporter())
 
 
 @pytest.fixture
@@ -65,13 +63,6 @@ def submit(cluster: Scheduler, directory: Path, key: str, **more: Any) -> str:
     return cluster.submit(request).job
 
 
-def until(seen: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + LIMIT_S
-    while not seen():
-        assert time.monotonic() < end_s, "it did not come"
-        time.sleep(0.05)
-
-
 def test_running_and_waiting_jobs_and_the_head_room_are_those_of_a_real_scheduler(
     slurm: Callable[..., Slurm], exporter: str, project: Path
 ) -> None:
@@ -84,9 +75,9 @@ def test_running_and_waiting_jobs_and_the_head_room_are_those_of_a_real_schedule
     cluster = scheduler("slurm")
     jobs = [submit(cluster, project, "array", server="rcss1", queue="storage", hosts=("fs1",), numbers=upto(5))]
     try:
-        until(lambda: sum(job.state == "running" for job in cluster.jobs()) == 2)
+        wait_until(lambda: sum(job.state == "running" for job in cluster.jobs()) == 2)
         jobs.append(submit(cluster, project, "other", queue="compute"))
-        until(lambda: sum(job.state == "running" for job in cluster.jobs()) == 3)
+        wait_until(lambda: sum(job.state == "running" for job in cluster.jobs()) == 3)
         said = load("--json")
         assert said.returncode == 0, said.stderr
         first, second = json.loads(said.stdout)["servers"]
@@ -181,7 +172,7 @@ def test_prometheus_reads_what_is_served_until_ctrl_c(project: Path, exporter: s
                 text: str = answer.read().decode()
                 return text
 
-        until(lambda: 'tonnage_server_cpu_ratio{server="rcss1"}' in scraped())
+        wait_until(lambda: 'tonnage_server_cpu_ratio{server="rcss1"}' in scraped())
         assert 'tonnage_server_load_line_tasks{server="rcss1"} 4.0' in scraped()
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=LIMIT_S)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from hosts import Hosts, counted_early, hosts, wait_for
-from throttled import Impossible
+from impossible import skipped_where_impossible
 from tonnage.campaign.campaign_file import parse_campaign
 from tonnage.campaign.execute.network import between_hosts
 from tonnage.campaign.execute.network_flows import result_of
@@ -34,12 +34,9 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Hosts]:
-    try:
-        with hosts({"knox": KNOX, "epouta": EPOUTA}) as every:
-            every.limit_between(LINK_BYTES_PER_S)
-            yield every
-    except Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), hosts({"knox": KNOX, "epouta": EPOUTA}) as every:
+        every.limit_between(LINK_BYTES_PER_S)
+        yield every
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from hosts import counted_early
-from throttled import Impossible
+from impossible import skipped_where_impossible
 from two_sites import FILES, Plan, TwoSites, two_sites
 
 pytestmark = pytest.mark.alone("rates of links")
@@ -46,11 +46,8 @@ direct = "no"
 
 @pytest.fixture(scope="module")
 def sites() -> Iterator[TwoSites]:
-    try:
-        with two_sites(Plan(link_bytes_per_s=LINK_BYTES_PER_S)) as whole:
-            yield whole
-    except Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), two_sites(Plan(link_bytes_per_s=LINK_BYTES_PER_S)) as whole:
+        yield whole
 
 
 def test_links_and_a_storage_are_measured_by_jobs_on_the_hosts_that_are_named(sites: TwoSites) -> None:

@@ -16,7 +16,7 @@ import nfs as lab
 import pytest
 import rust_suites
 from hosts import Daemon, Host, Hosts, wait_for
-from throttled import Impossible
+from impossible import skipped_where_impossible
 from tonnage.records import Run
 
 LIMIT_S = 120.0
@@ -43,10 +43,8 @@ def campaign(directory: Path, target: str, workload: str = 'op = "write"\nblock_
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("names", "tests"), [("conformance::nfs", 10), ("tree::an_export", 1)])
 def test_it_passes_the_suite_of_all_storages(site: Hosts, server: lab.Server, names: str, tests: int) -> None:
-    try:
+    with skipped_where_impossible():
         program = rust_suites.program("storage")
-    except Impossible as error:
-        pytest.skip(str(error))
     before = server.names()
     given = {"TONNAGE_TEST_EXPORT": f"server:{lab.EXPORT}"}
     done = site["client"].run(

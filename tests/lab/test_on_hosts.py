@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from hosts import wait_for
-from throttled import Impossible
+from impossible import skipped_where_impossible
 from two_sites import FILES, Plan, TwoSites, two_sites
 
 LIMIT_S = 240.0
@@ -24,12 +24,9 @@ pytestmark = pytest.mark.timeout(900)
 @pytest.fixture(scope="module")
 def sites() -> Iterator[TwoSites]:
     pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
-    try:
-        with two_sites(Plan(files=False)) as whole:
-            whole.run("mkdir", FILES / "target")
-            yield whole
-    except Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), two_sites(Plan(files=False)) as whole:
+        whole.run("mkdir", FILES / "target")
+        yield whole
 
 
 def command(sites: TwoSites, name: str, workload: str, *words: str, job: str = "") -> list[str]:

@@ -9,17 +9,18 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import slurm as lab
+from impossible import skipped_where_impossible
 from tonnage.cluster.scheduler import JobRequest, Spread
 from tonnage.cluster.schedulers.slurm import Slurm
 from tonnage.records import Run
 from tonnage.records.jobs_jsonl import job_lines
+from waiting import wait_until
 
 HOSTS = tuple(lab.Host(name=f"n{number}") for number in range(1, 5))
 QUEUES = {"mm": ["n1", "n2"], "far": ["n3", "n4"], "all": ["n1", "n2", "n3", "n4"]}
@@ -30,11 +31,8 @@ LONG = {"op": "write", "tasks": 1, "wrap": True, "time_limit": "60s"}
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[lab.Slurm]:
-    try:
-        with lab.slurm(HOSTS, QUEUES, settings={"KillWait": 5}) as found:
-            yield found
-    except lab.Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), lab.slurm(HOSTS, QUEUES, settings={"KillWait": 5}) as found:
+        yield found
 
 
 class Login:
@@ -78,14 +76,7 @@ class Login:
     def measuring(self) -> None:
         """Until a phase is under way."""
         progress = self.run / "progress.json"
-        until(lambda: progress.exists() and (json.loads(progress.read_text())["live"] or {}).get("elapsed_ns"))
-
-
-def until(seen: Callable[[], object]) -> None:
-    limit = time.monotonic() + LIMIT_S
-    while not seen():
-        assert time.monotonic() < limit, "it did not come"
-        time.sleep(0.1)
+        wait_until(lambda: progress.exists() and (json.loads(progress.read_text())["live"] or {}).get("elapsed_ns"))
 
 
 @pytest.fixture
@@ -97,7 +88,7 @@ def login(cluster: lab.Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     scheduler = Slurm(timeout_s=10.0)
     for job in {job.job for job in scheduler.jobs()}:
         scheduler.cancel(job)
-    until(lambda: not scheduler.jobs())
+    wait_until(lambda: not scheduler.jobs())
 
 
 def test_each_block_is_a_job_in_each_partition_and_the_records_are_one_run(login: Login) -> None:
@@ -185,7 +176,7 @@ def test_a_submission_that_was_cut_off_is_found_by_its_key(login: Login) -> None
         ledger = login.run / "jobs.jsonl"
         ledger.write_text(ledger.read_text().splitlines()[0] + "\n")
         resumed = login.start("--resume", login.run, "--no-report", "--on", "slurm")
-        until(lambda: login.jobs("submitted") or resumed.poll() is not None)
+        wait_until(lambda: login.jobs("submitted") or resumed.poll() is not None)
     finally:
         login.cluster.ask("scontrol", "update", "partitionname=far", "maxtime=UNLIMITED")
     code, said = login.end(resumed)
@@ -270,7 +261,7 @@ def test_processes_come_in_the_order_of_the_hosts_asked_for(login: Login) -> Non
             argv=show, key="order", directory=str(login.work), queue="all", hosts=hosts, spread=spread, output="o"
         )
     )
-    until(lambda: not scheduler.jobs())
+    wait_until(lambda: not scheduler.jobs())
     # Without its affinity plug-in srun says that it binds nothing, which is what was asked for.
     said = sorted(line for line in (login.work / "o").read_text().splitlines() if not line.startswith("srun:"))
     assert said == ["0 n3", "1 n3", "2 n1", "3 n1", "4 n2", "5 n2"]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from faultfs import Mounted, mounted
+from faultfs import Mounted, mounted, needs_fuse
 
 LIMIT_S = 60.0
 """Some times 2 s, and a busy machine: without an answer it would be for ever."""
@@ -20,21 +18,10 @@ LIMIT_S = 60.0
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Mounted]:
-    pytest.importorskip("mfusepy", reason="mfusepy is not installed", exc_type=ImportError)
-    if not Path("/dev/fuse").exists() or os.geteuid() or not shutil.which("fusermount3"):
-        pytest.skip("FUSE needs /dev/fuse, fusermount3 and root")
+    needs_fuse()
     with mounted(tmp_path) as mount:
         (mount.path / "dir").mkdir()
         yield mount
-
-
-@contextmanager
-def stopped(mount: Mounted) -> Iterator[None]:
-    os.kill(mount.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(mount.pid, signal.SIGCONT)
 
 
 def said(mount: Mounted, home: Path, *words: str, path: str = "") -> tuple[int, str]:
@@ -51,7 +38,7 @@ def said(mount: Mounted, home: Path, *words: str, path: str = "") -> tuple[int, 
         text=True, start_new_session=True,
     ) as process:  # fmt: skip
         try:
-            with stopped(mount):
+            with mount.stopped():
                 found, _ = process.communicate(timeout=LIMIT_S)
             return process.returncode, found
         finally:

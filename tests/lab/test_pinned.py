@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from glusterfs import Volume, volume
 from hosts import Host, Hosts, hosts
+from impossible import entered
 from moosefs import Moosefs, moosefs
-from throttled import Impossible
 from tonnage.records import Run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,13 +26,6 @@ def site() -> Iterator[Hosts]:
     pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
     with ExitStack() as stack:
         yield entered(stack, hosts([*SERVERS, "node1"]))
-
-
-def entered(stack: ExitStack, service: Any) -> Any:
-    try:
-        return stack.enter_context(service)
-    except Impossible as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from glusterfs import Volume, volume
 from hosts import clean, ended, hosts, wait_for
-from throttled import Impossible
+from impossible import skipped_where_impossible
 
 pytestmark = pytest.mark.alone("rates of a link and of a device")
 
@@ -26,14 +26,12 @@ SIZE = 20_000_000
 @pytest.fixture(scope="module")
 def scratch() -> Iterator[Volume]:
     """Three hosts, of which ``rcss1`` serves the volume."""
-    try:
-        with (
-            hosts(["rcss1", "node1", "node2"], link_bytes_per_s=LINK_BYTES_PER_S) as site,
-            volume(site, ("rcss1",), bytes_per_s=DEVICE_BYTES_PER_S) as whole,
-        ):
-            yield whole
-    except Impossible as error:
-        pytest.skip(str(error))
+    with (
+        skipped_where_impossible(),
+        hosts(["rcss1", "node1", "node2"], link_bytes_per_s=LINK_BYTES_PER_S) as site,
+        volume(site, ("rcss1",), bytes_per_s=DEVICE_BYTES_PER_S) as whole,
+    ):
+        yield whole
 
 
 def test_a_host_has_its_own_name_processes_and_run_directory(scratch: Volume) -> None:

@@ -11,8 +11,8 @@ from contextlib import ExitStack
 
 import pytest
 from hosts import wait_for
+from impossible import skipped_where_impossible
 from small_site import SCRATCH, Plan, Site, site
-from throttled import Impossible
 from tonnage.records.load_line_files import KeptLine, keep_line
 
 from tests.importers.darshan_logs import log, needs_darshan
@@ -40,10 +40,8 @@ def lab() -> Iterator[Site]:
         policy=f'scheduler_timeout = "{SCHEDULER_TIMEOUT_S}s"\nlist_age = "0s"',
     )
     with ExitStack() as stack:
-        try:
+        with skipped_where_impossible():
             whole = stack.enter_context(site(plan))
-        except Impossible as error:
-            pytest.skip(str(error))
         target = json.loads(whole.tonnage("where", "--json").stdout)["target"]
         keep_line(
             whole.hosts.site / "lines",

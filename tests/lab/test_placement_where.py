@@ -17,8 +17,8 @@ import pytest
 from cephfs import Cephfs, cephfs
 from glusterfs import Volume, device_of, volume
 from hosts import Daemon, Host, Hosts, hosts, wait_for
+from impossible import entered
 from sshfs import Home, home
-from throttled import Impossible
 from tonnage.machine import mounts
 from tonnage.placement.site import Server, Site
 from tonnage.placement.where import locate, servers_of
@@ -37,14 +37,6 @@ for path in sys.argv[1:]:
 def site() -> Iterator[Hosts]:
     with ExitStack() as stack:
         yield entered(stack, hosts([*SERVERS, "node1"]))
-
-
-def entered(stack: ExitStack, service: Any) -> Any:
-    """Started for as long as the stack lasts; the test is skipped where it cannot run."""
-    try:
-        return stack.enter_context(service)
-    except Impossible as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="module")

@@ -12,19 +12,16 @@ from typing import Any
 import ceph as lab
 import pytest
 import rust_suites
-from throttled import Impossible
+from impossible import skipped_where_impossible
 from tonnage.records import Run
 from tonnage_commands import LIMIT_S, tonnage
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Ceph]:
-    try:
-        with lab.ceph(tmp_path_factory.mktemp("ceph")) as found:
-            found.pool("bench")
-            yield found
-    except Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), lab.ceph(tmp_path_factory.mktemp("ceph")) as found:
+        found.pool("bench")
+        yield found
 
 
 def objects(cluster: lab.Ceph) -> list[str]:
@@ -42,11 +39,9 @@ def campaign(directory: Path, target: str) -> Path:
 @pytest.mark.timeout(600)
 def test_it_passes_the_suite_of_all_storages(cluster: lab.Ceph) -> None:
     given = {**os.environ, "CEPH_CONF": str(cluster.conf), "TONNAGE_TEST_POOL": "bench"}
-    try:
+    with skipped_where_impossible():
         rust_suites.passes("storage", "conformance::rados", 10, given)
         rust_suites.passes("storage", "tree::a_pool", 1, given)
-    except Impossible as error:
-        pytest.skip(str(error))
 
 
 def test_a_campaign_writes_reads_back_what_it_wrote_and_leaves_nothing(cluster: lab.Ceph, tmp_path: Path) -> None:
@@ -198,15 +193,12 @@ def test_an_osd_knows_of_objects_that_are_written_once(tmp_path: Path) -> None:
         "copied": {"depth": 4, "transfer_size": 4096, "write_once": True},
         "one-by-one": {"depth": 1, "transfer_size": 4096, "write_once": True},
     }
-    try:
-        with lab.ceph(tmp_path, osds=1, store="bluestore", groups=1) as cluster:
-            cluster.pool("bench")
-            kept = [written(cluster, namespace, **way) for namespace, way in ways.items()]
-            cluster.stop("osd.0")
-            known = kept_by_stopped_osd(cluster)
-            assert len(kept) == len(ways)
-    except Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), lab.ceph(tmp_path, osds=1, store="bluestore", groups=1) as cluster:
+        cluster.pool("bench")
+        kept = [written(cluster, namespace, **way) for namespace, way in ways.items()]
+        cluster.stop("osd.0")
+        known = kept_by_stopped_osd(cluster)
+        assert len(kept) == len(ways)
     # LIBRADOS_ALLOC_HINT_FLAG_SEQUENTIAL_WRITE, _SEQUENTIAL_READ, _APPEND_ONLY and _IMMUTABLE.
     flags = 1 + 4 + 16 + 32
     assert known == {

@@ -9,7 +9,7 @@ from pathlib import Path
 import ceph as lab
 import pytest
 from hosts import wait_for
-from throttled import Impossible
+from impossible import skipped_where_impossible
 from tonnage.analysis import analyse
 from tonnage.records import Run, verify_files
 from tonnage_commands import tonnage
@@ -17,12 +17,9 @@ from tonnage_commands import tonnage
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Ceph]:
-    try:
-        with lab.ceph(tmp_path_factory.mktemp("ceph"), copies=2, groups=16) as found:
-            found.pool("bench")
-            yield found
-    except Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), lab.ceph(tmp_path_factory.mktemp("ceph"), copies=2, groups=16) as found:
+        found.pool("bench")
+        yield found
 
 
 def test_each_object_is_recorded_where_a_monitor_says_it_is(cluster: lab.Ceph, tmp_path: Path) -> None:

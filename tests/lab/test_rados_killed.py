@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import ceph as lab
 import pytest
-from throttled import Impossible
+from impossible import skipped_where_impossible
 from tonnage_commands import LIMIT_S, argv_of, tonnage
+from waiting import wait_until
 
 TASKS = 2
 KINDS = pytest.mark.parametrize("means", ["rados", "rados-pool"])
@@ -20,11 +20,8 @@ KINDS = pytest.mark.parametrize("means", ["rados", "rados-pool"])
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Ceph]:
-    try:
-        with lab.ceph(tmp_path_factory.mktemp("ceph")) as found:
-            yield found
-    except Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), lab.ceph(tmp_path_factory.mktemp("ceph")) as found:
+        yield found
 
 
 @pytest.fixture
@@ -54,13 +51,6 @@ def clones(cluster: lab.Ceph, pool: str, namespace: str, name: str) -> int:
     return sum(clone["id"] != "head" for clone in said["clones"])
 
 
-def until(there: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not there():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
-
-
 def campaign(directory: Path, uri: str, means: str, coordination: str = "together") -> Path:
     file = directory / "campaign.toml"
     file.write_text(
@@ -84,7 +74,7 @@ def running(cluster: lab.Ceph, pool: str, file: Path, out: Path) -> Iterator[tup
             spaces = [found[0] for found in objects(cluster, pool) if found[-1] == data and found[0]]
             return bool(spaces) and clones(cluster, pool, spaces[0], data) >= 2
 
-        until(old_versions, "the run took snapshots")
+        wait_until(old_versions, "the run took snapshots")
         (space,) = {found[0] for found in objects(cluster, pool) if found[-1] == data and found[0]}
         yield process, space
     finally:
@@ -125,7 +115,7 @@ def test_what_a_killed_run_left_goes_by_clean_and_nothing_else(
     assert pool_snapshots(cluster, pool) == (["foreign"] if means == "rados-pool" else [])
     # What was kept is trimmed in the background: an object of that name has no old versions any more.
     rados(cluster, pool, "--namespace", space, "create", "data.00000000.00000000")
-    until(lambda: clones(cluster, pool, space, "data.00000000.00000000") == 0, "the old versions are gone")
+    wait_until(lambda: clones(cluster, pool, space, "data.00000000.00000000") == 0, "the old versions are gone")
     assert "no namespaces of runs" in tonnage("clean", uri, "--yes").stdout
 
 
@@ -150,7 +140,7 @@ def test_a_resumed_run_removes_what_it_left_when_it_was_killed(
             rados(cluster, pool, "--namespace", space, "get", "TONNAGE-SCRATCH", str(marker))
             return bool(json.loads(marker.read_text())["pid"] == process.pid)
 
-        until(taken_over, "it goes on")
+        wait_until(taken_over, "it goes on")
         process.terminate()
         assert process.wait(LIMIT_S) == 130
     finally:

@@ -10,19 +10,16 @@ from pathlib import Path
 
 import ceph as lab
 import pytest
-from throttled import Impossible
+from impossible import skipped_where_impossible
 from tonnage_commands import tonnage
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[lab.Ceph]:
-    try:
-        with lab.ceph(tmp_path_factory.mktemp("ceph"), osds=1, groups=8, auth="cephx") as found:
-            found.pool("bench")
-            found.pool("other")
-            yield found
-    except Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), lab.ceph(tmp_path_factory.mktemp("ceph"), osds=1, groups=8, auth="cephx") as found:
+        found.pool("bench")
+        found.pool("other")
+        yield found
 
 
 def conf(cluster: lab.Ceph, directory: Path, keyring: Path) -> Path:

@@ -14,26 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hosts import ended
 from slurm import Host, Slurm
 from tonnage.cli import main
 from tonnage.cluster.remote import remote_hosts
+from waiting import wait_until
 
 NODE = platform.node()
 PATIENCE_S = 30.0
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    end_s = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end_s, f"not within {PATIENCE_S:g} s: {what}"
-        time.sleep(0.02)
 
 
 @pytest.mark.usefixtures("ssh")
@@ -45,12 +33,12 @@ def test_over_ssh_words_arrive_byte_for_byte_and_all_ends_with_the_host_group() 
         told = host_group.ask("start-program", {"fileserver": printed}, timeout_s=PATIENCE_S)["fileserver"]
         assert told.problem is None
         waited = {"handle": told.value["handle"], "timeout_s": PATIENCE_S}
-        ended = host_group.ask("await-program", {"fileserver": waited}, timeout_s=2 * PATIENCE_S)["fileserver"].value
-        assert ended["out"].split("\0") == words and ended["status"] == 0
+        answer = host_group.ask("await-program", {"fileserver": waited}, timeout_s=2 * PATIENCE_S)["fileserver"].value
+        assert answer["out"].split("\0") == words and answer["status"] == 0
         stays = host_group.ask("start-program", {"fileserver": {"argv": ["sleep", "600"]}}, timeout_s=PATIENCE_S)
         pid = stays["fileserver"].value["pid"]
-        assert alive(pid)
-    until(lambda: not alive(pid), "the program ends with its host_group")
+        assert not ended(pid)
+    wait_until(lambda: ended(pid), "the program ends with its host_group")
 
 
 def test_a_key_that_is_not_let_in_and_a_host_that_is_not_known_are_each_their_own_problem(ssh: Path) -> None:
@@ -76,9 +64,9 @@ with remote_hosts("ssh", ["fileserver"]) as host_group:
         assert asker.stdout
         try:
             pid = int(asker.stdout.readline())
-            assert alive(pid)
+            assert not ended(pid)
             asker.send_signal(signal.SIGKILL)
-            until(lambda: not alive(pid), "the program ends")
+            wait_until(lambda: ended(pid), "the program ends")
         finally:
             asker.kill()
 
@@ -98,7 +86,7 @@ def test_slurm_gives_a_job_a_host_and_takes_it_back(slurm: Callable[..., Slurm])
         assert host_group.ask("await-program", waited, timeout_s=2 * PATIENCE_S)["a2"].value["out"] == "a2\n"
         answers = host_group.ask("facts", {"a1": {}, "a9": {}}, timeout_s=PATIENCE_S)
         assert answers["a1"].value and (answers["a9"].problem or "").startswith("srun failed with status 1: ")
-    until(lambda: not jobs(cluster), "its jobs end")
+    wait_until(lambda: not jobs(cluster), "its jobs end")
 
 
 def test_doctor_goes_by_slurm_and_leaves_no_job(
@@ -114,7 +102,7 @@ def test_doctor_goes_by_slurm_and_leaves_no_job(
         ("a2", None, 0),
     ]
     assert [one["problem"] for one in value["links"]] == [None, None]
-    until(lambda: not jobs(cluster), "its jobs end")
+    wait_until(lambda: not jobs(cluster), "its jobs end")
 
 
 def test_a_host_that_slurm_has_none_of_free_is_given_up_and_no_job_waits_on(slurm: Callable[..., Slurm]) -> None:
@@ -125,7 +113,7 @@ def test_a_host_that_slurm_has_none_of_free_is_given_up_and_no_job_waits_on(slur
             answers = host_group.ask("facts", {"a1": {}, "a2": {}}, timeout_s=PATIENCE_S)
             assert answers["a1"].problem and answers["a2"].value
         assert time.monotonic() - began_s < PATIENCE_S
-        until(lambda: len(jobs(cluster)) == 1, "only the first one's job is there")
+        wait_until(lambda: len(jobs(cluster)) == 1, "only the first one's job is there")
 
 
 def test_in_a_job_a_crew_is_steps_of_it(slurm: Callable[..., Slurm], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,4 +131,4 @@ with remote_hosts("slurm", ["a2", "a1"]) as host_group:
     )  # fmt: skip
     numbers = done.stdout.split()
     assert len(numbers) == 2 and len(set(numbers)) == 1, done
-    until(lambda: not jobs(cluster), "the job ends")
+    wait_until(lambda: not jobs(cluster), "the job ends")

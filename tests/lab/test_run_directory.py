@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
 
@@ -39,10 +40,8 @@ class Mount:
 
     def remount(self, option: str) -> None:
         """Again and again where a writer is in the way."""
-        end = time.monotonic() + 60
-        while subprocess.run(["mount", "-o", f"remount,{option}", self.path], capture_output=True).returncode:
-            assert time.monotonic() < end, f"{self.path} cannot be remounted {option}"
-            time.sleep(0.01)
+        command = ["mount", "-o", f"remount,{option}", self.path]
+        wait_until(lambda: not subprocess.run(command, capture_output=True).returncode, f"{self.path} is {option}")
 
 
 class Disk:

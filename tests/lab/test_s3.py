@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import rust_suites
 import s3_service as lab
+from impossible import skipped_where_impossible
 from s3_faults import Faults
-from throttled import Impossible
 from tonnage.records import Run
 
 LIMIT_S = 120.0
@@ -55,10 +55,8 @@ def troubles(line: dict[str, Any]) -> str:
 @pytest.mark.timeout(600)
 def test_it_passes_the_suite_of_all_storages(service: lab.S3) -> None:
     given = {**os.environ, "TONNAGE_TEST_S3": service.endpoint}
-    try:
+    with skipped_where_impossible():
         rust_suites.passes("storage", "conformance::s3::", 10, given)
-    except Impossible as error:
-        pytest.skip(str(error))
 
 
 @pytest.mark.parametrize(

@@ -6,24 +6,21 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import slurm as lab
+from command_stand_ins import ODD, TELL, StandIns
+from local_spool import own_local
+from stand_in_site import SITES, install
 from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import Job, JobRequest, Scheduler, SchedulerError
 from tonnage.cluster.schedulers import scheduler as by_name
 from tonnage.machine.user_state import user_name
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-from tests.cluster.command_stand_ins import ODD, TELL, StandIns  # noqa: E402
-from tests.cluster.local_spool import own_local  # noqa: E402
-from tests.cluster.stand_in_site import SITES, install  # noqa: E402
+from waiting import wait_until
 
 NAMES = ("local", "slurm", *SITES)
 RUNS_ARRAYS = ("local", "slurm")
@@ -60,7 +57,7 @@ class Site:
 
     def ended(self, job: str) -> Job:
         """A job that is no array, once it has ended."""
-        until(lambda: not running(self.of(job)))
+        wait_until(lambda: not running(self.of(job)))
         (line,) = self.of(job)
         return line
 
@@ -90,19 +87,12 @@ def site(
         for job in {line.job for line in running(found.jobs())}:
             with suppress(SchedulerError):
                 found.cancel(job)
-        until(lambda: not running(found.jobs()))
+        wait_until(lambda: not running(found.jobs()))
 
 
 def running(lines: list[Job]) -> list[Job]:
     """Those that have not ended."""
     return [line for line in lines if line.state in ("pending", "running")]
-
-
-def until(seen: Callable[[], object]) -> None:
-    limit_s = time.monotonic() + LIMIT_S
-    while not seen():
-        assert time.monotonic() < limit_s, "it did not come"
-        time.sleep(0.05)
 
 
 def test_it_is_known_by_its_name_and_present(site: Site) -> None:
@@ -129,7 +119,7 @@ def test_what_a_program_prints_and_how_it_ends_is_kept(site: Site) -> None:
 def test_a_job_is_found_by_its_key_while_it_runs_and_after(site: Site) -> None:
     go = site.work.parent / "go"
     job = site.submit("sh", "-c", f"while [ ! -e {go} ]; do sleep 0.05; done", key="found")
-    until(lambda: [line for line in site.of(job) if line.state == "running"])
+    wait_until(lambda: [line for line in site.of(job) if line.state == "running"])
     running = site.scheduler.find("found")
     assert running is not None and running.job == job
     assert site.scheduler.find("another") is None
@@ -141,7 +131,7 @@ def test_a_job_is_found_by_its_key_while_it_runs_and_after(site: Site) -> None:
 
 def test_a_running_job_is_told_with_its_user_queue_and_host(site: Site) -> None:
     job = site.submit("sleep", "600", key="told")
-    until(lambda: [line for line in site.of(job, ended=False) if line.state == "running"])
+    wait_until(lambda: [line for line in site.of(job, ended=False) if line.state == "running"])
     (line,) = site.of(job, ended=False)
     assert line.user == user_name()
     assert line.queue in {queue.name for queue in site.scheduler.queues()} | {""}
@@ -155,11 +145,11 @@ def test_a_running_job_is_told_with_its_user_queue_and_host(site: Site) -> None:
 def test_a_cancelled_job_takes_all_that_it_started_with_it(site: Site) -> None:
     file = site.work.parent / "pid"
     job = site.submit("sh", "-c", f"sleep 600 & echo $! >{file}.new; mv {file}.new {file}; wait", key="ends")
-    until(file.exists)
+    wait_until(file.exists)
     child = int(file.read_text())
     site.scheduler.cancel(job)
     assert site.ended(job).state in ("cancelled", "failed")
-    until(lambda: not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text().split()[2])
+    wait_until(lambda: not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text().split()[2])
 
 
 def test_copies_have_their_numbers_and_run_no_more_at_once_than_the_cap(site: Site) -> None:

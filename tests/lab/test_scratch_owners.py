@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces and mounts want root")
 
@@ -28,13 +28,6 @@ def has_scratch_file(data: Path) -> bool:
         return any(data.glob(".tonnage-*/data.*"))
     except FileNotFoundError:  # of a directory in which the target was tried out, and which has just gone
         return False
-
-
-def until(condition: Callable[[], Any], what: str) -> None:
-    end = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < end, f"not within {LIMIT_S} s: {what}"
-        time.sleep(0.01)
 
 
 def clean(*words: str | Path, within: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
@@ -55,7 +48,7 @@ def running(data: Path, *within: str) -> Iterator[subprocess.Popen[bytes]]:
         [*command, "--out", str(data.parent / "run")], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
     )
     try:
-        until(lambda: has_scratch_file(data) or process.poll() is not None, "a scratch file")
+        wait_until(lambda: has_scratch_file(data) or process.poll() is not None, "a scratch file")
         assert process.poll() is None
         yield process
     finally:

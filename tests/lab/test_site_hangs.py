@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faultfs import Mounted, mounted
+from faultfs import Mounted, mounted, needs_fuse
 from tonnage.errors import RequestError
 from tonnage.machine.user_state import user_state
 from tonnage.placement.server_load_lines import all_lines, line_of
@@ -28,9 +27,7 @@ PATIENCE_S = 10.0
 @pytest.fixture
 def dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mounted]:
     """A mount that holds a site file and load lines, and whose server was stopped."""
-    pytest.importorskip("mfusepy", reason="mfusepy is not installed", exc_type=ImportError)
-    if not Path("/dev/fuse").exists() or os.geteuid() or not shutil.which("fusermount3"):
-        pytest.skip("FUSE needs /dev/fuse, fusermount3 and root")
+    needs_fuse()
     for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name))
     with mounted(tmp_path) as mount:

@@ -9,14 +9,16 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import slurm as lab
+from impossible import skipped_where_impossible
 from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.scheduler import Job, JobRequest, SchedulerError, SubmissionUnknown
 from tonnage.cluster.schedulers.slurm import Slurm
+from waiting import wait_until
 
 HOSTS = (
     lab.Host(name="a1"),
@@ -37,12 +39,11 @@ print(json.dumps([words, os.getcwd(), *map(os.environ.get, names)]))
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[lab.Slurm]:
-    try:
-        # So long Slurm's commands try to reach a controller that is down.
-        with lab.slurm(HOSTS, QUEUES, licences={"wan": 2}, settings={"MessageTimeout": 2}) as found:
-            yield found
-    except lab.Impossible as error:
-        pytest.skip(str(error))
+    with (
+        skipped_where_impossible(),
+        lab.slurm(HOSTS, QUEUES, licences={"wan": 2}, settings={"MessageTimeout": 2}) as found,
+    ):
+        yield found
 
 
 @pytest.fixture
@@ -53,14 +54,7 @@ def slurm(cluster: lab.Slurm, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slurm
     yield scheduler
     for job in {job.job for job in scheduler.jobs()}:
         scheduler.cancel(job)
-    until(lambda: not scheduler.jobs())
-
-
-def until(seen: Callable[[], object]) -> None:
-    limit = time.monotonic() + LIMIT_S
-    while not seen():
-        assert time.monotonic() < limit, "it did not come"
-        time.sleep(0.05)
+    wait_until(lambda: not scheduler.jobs())
 
 
 def request(work: Path, *argv: str, key: str, **rest: object) -> JobRequest:
@@ -72,7 +66,7 @@ def of(scheduler: Slurm, number: str, *, ended: bool = True) -> list[Job]:
 
 
 def ended(scheduler: Slurm, number: str) -> list[Job]:
-    until(lambda: not of(scheduler, number, ended=False))
+    wait_until(lambda: not of(scheduler, number, ended=False))
     return of(scheduler, number)
 
 
@@ -128,13 +122,13 @@ def test_the_cap_can_rise_while_some_copies_have_ended(slurm: Slurm, tmp_path: P
     def limits() -> set[int | None]:
         return {one.cap for one in of(slurm, job.job, ended=False) if one.state == "pending" and one.count > 1}
 
-    until(lambda: running() == [2])
+    wait_until(lambda: running() == [2])
     assert limits() == {1}
     slurm.set_cap(job.job, 2)
-    until(lambda: sorted(map(str, running())) == ["2", "3"])
+    wait_until(lambda: sorted(map(str, running())) == ["2", "3"])
     assert limits() == {2}, "as it is now"
     slurm.set_cap(job.job, 3)
-    until(lambda: sorted(map(str, running())) == ["2", "3", "4"])
+    wait_until(lambda: sorted(map(str, running())) == ["2", "3", "4"])
     go.touch()
     assert {one.state for one in ended(slurm, job.job)} == {"done"}
 
@@ -155,9 +149,9 @@ def test_a_wish_is_met_where_there_is_room_and_costs_no_waiting(slurm: Slurm, tm
     program = ("sh", "-c", f"while [ ! -e {go} ]; do sleep 0.05; done")
     wish = {"hosts": (host,), "prefer": True}
     first = slurm.submit(request(tmp_path, *program, key=f"{host}-1", slots=2, **wish))
-    until(lambda: of(slurm, first.job)[0].state == "running")
+    wait_until(lambda: of(slurm, first.job)[0].state == "running")
     second = slurm.submit(request(tmp_path, *program, key=f"{host}-2", slots=2, **wish))
-    until(lambda: of(slurm, second.job)[0].state == "running")
+    wait_until(lambda: of(slurm, second.job)[0].state == "running")
     go.touch()
     assert ended(slurm, first.job)[0].hosts == (host,)
     assert ended(slurm, second.job)[0].hosts not in ((), (host,))
@@ -212,7 +206,7 @@ def test_a_controller_that_hangs_is_not_waited_for_and_the_job_is_there_once(
             with pytest.raises(SchedulerError, match="did not answer within"):
                 ask()
         assert time.monotonic() - began < 6
-    until(lambda: slurm.find("lost"))
+    wait_until(lambda: slurm.find("lost"))
     assert sum(job.key == "lost" for job in slurm.jobs(ended=True)) == 1
 
 
@@ -259,7 +253,7 @@ def test_queues_and_hosts_are_those_of_the_site(cluster: lab.Slurm, slurm: Slurm
 
 def test_a_cancelled_job_is_gone_with_its_copies(slurm: Slurm, tmp_path: Path) -> None:
     job = slurm.submit(request(tmp_path, "sleep", "60", key="gone", numbers=upto(30), cap=3))
-    until(lambda: any(one.state == "running" for one in of(slurm, job.job)))
+    wait_until(lambda: any(one.state == "running" for one in of(slurm, job.job)))
     slurm.cancel(job.job)
     assert {one.state for one in ended(slurm, job.job)} == {"cancelled"}
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from slurm import Host, Slurm
+from waiting import wait_until
 
 HOSTS = (Host(name="a1"), Host(name="a2"), Host(name="f1", slots=2))
 LIMIT_S = 20.0
@@ -28,18 +28,11 @@ def _processes_of(conf: Path) -> list[str]:
     return found
 
 
-def _until(seen: Callable[[], bool]) -> None:
-    until = time.monotonic() + LIMIT_S
-    while not seen():
-        assert time.monotonic() < until, "it did not come"
-        time.sleep(0.02)
-
-
 def test_a_job_runs_on_the_host_of_its_partition(slurm: Callable[..., Slurm], tmp_path: Path) -> None:
     cluster = slurm(HOSTS, {"compute": ["a1", "a2"], "storage": ["f1"]}, licences={"wan": 10})
     out = tmp_path / "out"
     cluster.ask("sbatch", "--partition=storage", f"--output={out}", "--wrap", "echo on $SLURMD_NODENAME")
-    _until(lambda: out.exists() and out.read_text() == "on f1\n")
+    wait_until(lambda: out.exists() and out.read_text() == "on f1\n")
 
 
 _KILLED = """
@@ -60,6 +53,6 @@ def test_nothing_is_left_of_it_when_the_one_who_started_it_is_killed(slurm: Call
     ) as process:
         assert process.stdout
         conf = Path(process.stdout.readline().strip())
-        _until(lambda: sum("sleep 60" in command for command in _processes_of(conf)) == 2)
+        wait_until(lambda: sum("sleep 60" in command for command in _processes_of(conf)) == 2)
         process.kill()
-    _until(lambda: not _processes_of(conf) and not conf.parent.exists())
+    wait_until(lambda: not _processes_of(conf) and not conf.parent.exists())

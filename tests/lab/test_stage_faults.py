@@ -6,13 +6,12 @@ from __future__ import annotations
 import errno
 import os
 import random
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from faultfs import Mounted, mounted
+from faultfs import Mounted, mounted, needs_fuse
 from stage_trees import DONE, MIB, Stage, digest
 
 native = pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
@@ -20,9 +19,7 @@ native = pytest.importorskip("tonnage._native", reason="the engine is not built:
 
 @pytest.fixture
 def broken(tmp_path: Path) -> Iterator[Mounted]:
-    pytest.importorskip("mfusepy", reason="mfusepy is not installed", exc_type=ImportError)
-    if not Path("/dev/fuse").exists() or os.geteuid() or not shutil.which("fusermount3"):
-        pytest.skip("FUSE needs /dev/fuse, fusermount3 and root")
+    needs_fuse()
     with mounted(tmp_path) as mount:
         yield mount
 
@@ -155,9 +152,7 @@ def test_a_flipped_bit_is_found_by_reading_back_and_never_placed(tmp_path: Path,
 def test_deleting_finds_a_flipped_bit_also_of_what_an_earlier_mover_staged_without(
     tmp_path: Path, cached: bool
 ) -> None:
-    pytest.importorskip("mfusepy", reason="mfusepy is not installed", exc_type=ImportError)
-    if not Path("/dev/fuse").exists() or os.geteuid() or not shutil.which("fusermount3"):
-        pytest.skip("FUSE needs /dev/fuse, fusermount3 and root")
+    needs_fuse()
     with mounted(tmp_path, cached=cached) as broken:
         stage = begin(tmp_path, broken)
         # Not the mark, without which no mover starts.

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faultfs import Mounted, mounted
+from faultfs import Mounted, mounted, needs_fuse
 from stage_trees import DONE, LAB, PATIENCE_S, Stage
 
 native = pytest.importorskip("tonnage._native", reason="the engine is not built: run ./tonnage once")
@@ -21,9 +21,7 @@ native = pytest.importorskip("tonnage._native", reason="the engine is not built:
 @pytest.fixture
 def odd(tmp_path: Path) -> Iterator[Mounted]:
     """A file system without rename flags and without extended attributes."""
-    pytest.importorskip("mfusepy", reason="mfusepy is not installed", exc_type=ImportError)
-    if not Path("/dev/fuse").exists() or os.geteuid() or not shutil.which("fusermount3"):
-        pytest.skip("FUSE needs /dev/fuse, fusermount3 and root")
+    needs_fuse()
     with mounted(tmp_path) as mount:
         yield mount
 

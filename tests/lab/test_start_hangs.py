@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from faultfs import Mounted, mounted
+from faultfs import Mounted, mounted, needs_fuse
 
 ROOT = Path(__file__).resolve().parents[2]
 LAUNCHER = ROOT / "tonnage"
@@ -27,22 +25,11 @@ WAITS = (
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Mounted]:
-    pytest.importorskip("mfusepy", reason="mfusepy is not installed", exc_type=ImportError)
-    if not Path("/dev/fuse").exists() or os.geteuid() or not shutil.which("fusermount3"):
-        pytest.skip("FUSE needs /dev/fuse, fusermount3 and root")
+    needs_fuse()
     if not (ROOT / ".venv/.tonnage-built").exists():
         pytest.skip("the engine is not built: run ./tonnage once")
     with mounted(tmp_path) as mount:
         yield mount
-
-
-@contextmanager
-def stopped(mount: Mounted) -> Iterator[None]:
-    os.kill(mount.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(mount.pid, signal.SIGCONT)
 
 
 def started(mount: Mounted, home: Path, *words: str) -> tuple[int, str]:
@@ -59,7 +46,7 @@ def started(mount: Mounted, home: Path, *words: str) -> tuple[int, str]:
     ) as process:  # fmt: skip
         try:
             assert process.stdout is not None and process.stdout.readline() == "there\n"
-            with stopped(mount):
+            with mount.stopped():
                 said, _ = process.communicate("\n", timeout=LIMIT_S)
             return process.returncode, said
         finally:

@@ -9,17 +9,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import slurm as lab
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
-
+from impossible import skipped_where_impossible
 from measured_program import campaign, meets, most_at_once
+from waiting import wait_until
 
 HOSTS = (
     lab.Host(name="rcss1", slots=4),
@@ -77,11 +76,8 @@ class User:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[lab.Slurm]:
-    try:
-        with lab.slurm(HOSTS, QUEUES) as found:
-            yield found
-    except lab.Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), lab.slurm(HOSTS, QUEUES) as found:
+        yield found
 
 
 @pytest.fixture
@@ -93,18 +89,11 @@ def user(cluster: lab.Slurm, tmp_path: Path) -> Iterator[User]:
     made.site()
     yield made
     cluster.ask("scancel", "--user", str(os.geteuid()))
-    until(lambda: not cluster.ask("squeue", "--noheader"))
-
-
-def until(seen: Callable[[], object]) -> None:
-    limit = time.monotonic() + LIMIT_S
-    while not seen():
-        assert time.monotonic() < limit, "it did not come"
-        time.sleep(0.05)
+    wait_until(lambda: not cluster.ask("squeue", "--noheader"))
 
 
 def text_of(file: Path) -> str:
-    until(lambda: file.exists() and file.read_text().endswith("\n"))
+    wait_until(lambda: file.exists() and file.read_text().endswith("\n"))
     return file.read_text()
 
 
@@ -163,14 +152,14 @@ def test_after_a_cancel_the_next_array_has_the_whole_line(user: User, cluster: l
     user.site('[policy]\nlist_age = "10min"')
     out, _ = user("--copies", "3", "sleep", "60")
     first = out.split()[-1]
-    until(lambda: cluster.ask("squeue", "--noheader", "--states=RUNNING", "--array").count("\n") == 3)
+    wait_until(lambda: cluster.ask("squeue", "--noheader", "--states=RUNNING", "--array").count("\n") == 3)
     # The list that is kept now has them.
     for kept in (Path(user.environment["XDG_STATE_HOME"]) / "tonnage" / "lists").glob("slurm-*.json"):
         kept.unlink()
     assert "1 at once" in user("--dry-run", "--copies", "3", "true")[0]
     words = [sys.executable, "-m", "tonnage.cli", "cancel", first]
     subprocess.run(words, cwd=user.data, env=user.environment, check=True, capture_output=True, timeout=LIMIT_S)
-    until(lambda: not cluster.ask("squeue", "--noheader", f"--jobs={first}"))
+    wait_until(lambda: not cluster.ask("squeue", "--noheader", f"--jobs={first}"))
     assert "3 at once" in user("--dry-run", "--copies", "3", "true")[0]
 
 
@@ -185,9 +174,9 @@ def test_an_array_that_began_beside_a_strangers_runs_as_wide_as_the_line_when_th
     out, err = user("--copies", "4", "-o", "three.%I", *meets(3))
     mine = out.split()[-1]
     assert "tonnage: 1 at once: " in err and "; other jobs may use 2 of it" in err
-    until(lambda: (user.data / "began.1").exists())
+    wait_until(lambda: (user.data / "began.1").exists())
     (user.data / "go").touch()
-    until(lambda: f"{theirs} " not in cluster.ask("squeue", "--noheader", "--format=%F "))
+    wait_until(lambda: f"{theirs} " not in cluster.ask("squeue", "--noheader", "--format=%F "))
     _, err = user("true")
     assert f"job {mine} ran 1 at once beside others; now 3 at once: rcss1's load line: 3 tasks" in err
     spans = [tuple(map(float, text_of(user.data / f"three.{number}").split())) for number in range(1, 5)]
@@ -231,7 +220,7 @@ def test_several_hosts_beside_the_data_are_all_used(user: User, cluster: lab.Slu
     text = (user.data / "tonnage.toml").read_text().replace('hosts = ["rcss1"]', 'hosts = ["rcss1", "rcss2"]')
     (user.data / "tonnage.toml").write_text(text.replace("tasks = 3", "tasks = 6"))
     user("--copies", "6", "sleep", "20")
-    until(lambda: cluster.ask("squeue", "--noheader", "--states=RUNNING", "--array").count("\n") == 6)
+    wait_until(lambda: cluster.ask("squeue", "--noheader", "--states=RUNNING", "--array").count("\n") == 6)
     hosts = set(cluster.ask("squeue", "--noheader", "--states=RUNNING", "--array", "--format=%N").split())
     assert hosts == {"rcss1", "rcss2"}
 
@@ -293,12 +282,12 @@ def test_a_submission_killed_while_slurm_has_it_is_found_by_its_key(user: User, 
         key = f"killed-{number}"
         process = user.start("--key", key, "sleep", "1")
         ledger = Path(user.environment["XDG_STATE_HOME"]) / "tonnage" / "placement" / "submissions.jsonl"
-        until(lambda key=key, ledger=ledger: ledger.exists() and f'"key":"{key}"' in ledger.read_text())
+        wait_until(lambda key=key, ledger=ledger: ledger.exists() and f'"key":"{key}"' in ledger.read_text())
         with cluster.suspended():
             process.send_signal(signal.SIGKILL)
             process.communicate()
         user("--key", key, "sleep", "1")
-        until(lambda key=key: not asks_slurm(key))
+        wait_until(lambda key=key: not asks_slurm(key))
         assert len([line for line in jobs(cluster) if f":{key}:" in line]) == 1, key
 
 
@@ -353,19 +342,19 @@ def test_copies_of_mine_end_one_by_one_or_together_and_a_strangers_job_stays(use
 
     job = user("--copies", "6", "--cap", "2", "sleep", "600")[0].split()[-1]
     stranger = cluster.ask("sbatch", "--parsable", "--output=/dev/null", "--wrap", "sleep 600").strip()
-    until(lambda: sum(state == "RUNNING" for state in states(job).values()) == 2)
+    wait_until(lambda: sum(state == "RUNNING" for state in states(job).values()) == 2)
     first = next(copy for copy, state in states(job).items() if state == "RUNNING")
     out, complaint = typed("cancel", f"{job}[{first}]", f"{job}_6", stranger, code=1)
     assert out == f"Job <{job}[{first}]> is being terminated\nJob <{job}[6]> is being terminated\n"
     assert complaint.startswith(f"tonnage: error: job {stranger}: it was not submitted by tonnage")
     # Slurm forgets a copy that never began at once.
-    until(lambda: states(job)[first] == "CANCELLED" and "6" not in states(job))
+    wait_until(lambda: states(job)[first] == "CANCELLED" and "6" not in states(job))
     assert typed("cancel", f"{job}_6", f"{job}[99]", code=1)[0] == ""
-    until(lambda: sum(state == "RUNNING" for state in states(job).values()) == 2)
+    wait_until(lambda: sum(state == "RUNNING" for state in states(job).values()) == 2)
     lines = typed("bjobs", "-noheader", "-r", "-o", "jobid jobindex stat delimiter=','", job)[0].split()
     assert len(lines) == 2 and all(line.startswith(f"{job},") and line.endswith(",RUN") for line in lines)
     assert typed("bkill", job)[0] == f"Job <{job}> is being terminated\n"
-    until(lambda: set(states(job).values()) == {"CANCELLED"})
+    wait_until(lambda: set(states(job).values()) == {"CANCELLED"})
     assert typed("cancel", job, code=1)[1].startswith(f"tonnage: error: job {job}: it is no job of yours that waits")
     assert typed("bkill", job, code=255)[1] == f"Job <{job}>: Job has already finished\n"
     assert typed("cancel", "--any", stranger)[0] == f"Job <{stranger}> is being terminated\n"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import slurm as lab
+from impossible import skipped_where_impossible
+from waiting import wait_until
 
 HOSTS = (lab.Host(name="rcss1", slots=4, gpus=2), lab.Host(name="c1", slots=4))
 QUEUES = {"compute": ["c1"], "storage": ["rcss1"]}
@@ -64,25 +65,15 @@ class User:
     def text_of(self, name: str) -> str:
         """What a job wrote, once it ends with a newline."""
         file = self.data / name
-        until(lambda: file.exists() and file.read_text().endswith("\n"), name)
+        wait_until(lambda: file.exists() and file.read_text().endswith("\n"), name)
         return file.read_text()
-
-
-def until(seen: Callable[[], object], what: str) -> None:
-    limit = time.monotonic() + LIMIT_S
-    while not seen():
-        assert time.monotonic() < limit, f"{what} did not come"
-        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[lab.Slurm]:
     settings = {"NodeName": "DEFAULT RealMemory=4000"}
-    try:
-        with lab.slurm(HOSTS, QUEUES, settings=settings) as found:
-            yield found
-    except lab.Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), lab.slurm(HOSTS, QUEUES, settings=settings) as found:
+        yield found
 
 
 @pytest.fixture
@@ -100,7 +91,7 @@ def user(cluster: lab.Slurm, tmp_path: Path) -> Iterator[User]:
     yield User(data, cluster, environment)
     for job in cluster.ask("squeue", "--noheader", "--format=%A").split():
         cluster.ask("scancel", job)
-    until(lambda: not cluster.ask("squeue", "--noheader"), "the end of all jobs")
+    wait_until(lambda: not cluster.ask("squeue", "--noheader"), "the end of all jobs")
 
 
 def test_each_term_of_submit_is_on_slurms_job(user: User) -> None:
@@ -130,7 +121,7 @@ def test_a_job_reads_its_input_and_begins_when_another_has_ended_well(user: User
     never = user.number("submit", "-o", "/dev/null", "--dependency", bad, "true")
     number = user.number("submit", "-o", "out", "--input", "typed", "--dependency", f"afternotok:{bad}", "cat")
     assert user.text_of("out") == "from a file\n"
-    until(lambda: user.job(number)["JobState"] == "COMPLETED", "its end")
+    wait_until(lambda: user.job(number)["JobState"] == "COMPLETED", "its end")
     assert user.job(never)["JobState"] == "PENDING"
 
 
@@ -167,7 +158,7 @@ def test_a_script_on_standard_input_runs_in_slurm(user: User) -> None:
     out, err = user("iobsub", "-W", "7", text=script)
     number = out.split()[-1]
     assert user.job(number)["TimeLimit"] == "00:07:00" and user.job(number)["JobName"] == "fed", err
-    until(lambda: user.job(number)["JobState"] == "COMPLETED", "its end")
+    wait_until(lambda: user.job(number)["JobState"] == "COMPLETED", "its end")
     assert (user.data / "below" / f"out.{number}").read_text() == f"a b|rcss1|{user.data}/below\ntyped\n"
 
 

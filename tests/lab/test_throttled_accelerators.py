@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from throttled import Impossible, throttled
+from impossible import skipped_where_impossible
+from throttled import throttled
 
 RATE = 52_000_000
 SAMPLE = 503_808
@@ -45,10 +46,8 @@ def said(tonnage_of_module: Any, tmp_path_factory: pytest.TempPathFactory) -> It
     with ExitStack() as stack:
         running = {}
         for name, more in (("sweep", SWEEP), ("search", SEARCH)):
-            try:
+            with skipped_where_impossible():
                 lab = stack.enter_context(throttled(bytes_per_s=RATE))
-            except Impossible as error:
-                pytest.skip(str(error))
             file = work / f"{name}.toml"
             file.write_text(CAMPAIGN.format(target=str(lab.path)) + more)
             process, _ = running[name] = tonnage.start("run", file)

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from throttled import Impossible, throttled
+from impossible import skipped_where_impossible
+from throttled import throttled
 
 TOLERANCE = 0.05
 
@@ -16,11 +17,8 @@ pytestmark = [pytest.mark.alone("rates of devices"), pytest.mark.slow]
 def test_what_company_leaves_of_a_device_is_what_it_does_not_take(tonnage: Any) -> None:
     """Of whole trials it would be 55 % and more, for the queue of company fills while they are measured."""
     words = ("--share", "50%", "--budget", "75s", "--seed", "1")
-    try:
-        with throttled(bytes_per_s=50_000_000) as device:
-            said = tonnage("company", *words, device.path, "stream-read")
-    except Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), throttled(bytes_per_s=50_000_000) as device:
+        said = tonnage("company", *words, device.path, "stream-read")
     assert said.code == 0, said.err
     (cost,) = said.summary["company"]
     assert cost["rate"]["ratio"] == pytest.approx(0.5, rel=TOLERANCE), cost

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from throttled import Impossible, throttled
+from impossible import skipped_where_impossible
+from throttled import throttled
 
 RATE = 50_000_000
 TURN = 512 * 256
@@ -33,14 +34,11 @@ pytestmark = [pytest.mark.alone("rates of devices"), pytest.mark.slow]
 
 def test_so_many_are_served_as_the_device_has_bytes_for(tonnage: Any, tmp_path: Path) -> None:
     """Trials are 12 s: a device that is 4 % too slow for its users makes the last turns wait for half a second."""
-    try:
-        with throttled(bytes_per_s=RATE) as device:
-            file = tmp_path / "users.toml"
-            file.write_text(CAMPAIGN.format(target=str(device.path)))
-            said = tonnage("run", file)
-            assert not list(device.path.glob(".tonnage*"))
-    except Impossible as error:
-        pytest.skip(str(error))
+    with skipped_where_impossible(), throttled(bytes_per_s=RATE) as device:
+        file = tmp_path / "users.toml"
+        file.write_text(CAMPAIGN.format(target=str(device.path)))
+        said = tonnage("run", file)
+        assert not list(device.path.glob(".tonnage*"))
     assert said.code == 0, said.err
     (served,) = said.summary["kv_cache"]
     answer = served["answer"]

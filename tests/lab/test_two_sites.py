@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 from hosts import Daemon, wait_for
-from throttled import Impossible
+from impossible import skipped_where_impossible
 from two_sites import COMPUTE, FILES, PARTITIONS, Plan, TwoSites, two_sites
 
 pytestmark = pytest.mark.alone("rates of links")
@@ -25,11 +25,11 @@ def sites() -> Iterator[TwoSites]:
     """Both, with ports that are faster than the link."""
     if not shutil.which("iperf3"):
         pytest.skip("iperf3 is not installed")
-    try:
-        with two_sites(Plan(link_bytes_per_s=LINK_BYTES_PER_S, port_bytes_per_s=PORT_BYTES_PER_S)) as whole:
-            yield whole
-    except Impossible as error:
-        pytest.skip(str(error))
+    with (
+        skipped_where_impossible(),
+        two_sites(Plan(link_bytes_per_s=LINK_BYTES_PER_S, port_bytes_per_s=PORT_BYTES_PER_S)) as whole,
+    ):
+        yield whole
 
 
 def listening(sites: TwoSites, host: str) -> Daemon:

@@ -7,17 +7,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from slurm import Host, Slurm
 from tonnage.cluster.scheduler import JobRequest
 from tonnage.cluster.schedulers import scheduler
 from tonnage.machine.user_state import user_name
+from waiting import wait_until
 
 LIMIT_S = 120.0
 COMMAND = [sys.executable, "-m", "tonnage.cli"]
@@ -42,13 +41,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def until(seen: Callable[[], Any]) -> None:
-    end_s = time.monotonic() + LIMIT_S
-    while not seen():
-        assert time.monotonic() < end_s, "it did not come"
-        time.sleep(0.05)
-
-
 def jobs_of_two(project: Path) -> None:
     """Two of this user's, two of another's, on the host beside the server."""
     cluster = scheduler("slurm")
@@ -62,7 +54,7 @@ def jobs_of_two(project: Path) -> None:
             [*OTHER, "sbatch", "--job-name=bwa", "--output=/dev/null", "--chdir=/", "--wrap=sleep 600"],
             check=True, capture_output=True, timeout=LIMIT_S,
         )  # fmt: skip
-    until(lambda: sum(job.state == "running" for job in cluster.jobs()) == 4)
+    wait_until(lambda: sum(job.state == "running" for job in cluster.jobs()) == 4)
 
 
 @contextmanager
@@ -85,7 +77,7 @@ def test_the_jobs_of_both_users_are_named_when_a_server_passes_its_line_and_stan
         jobs_of_two(project)
         began = json.loads(process.stdout.readline())
         assert began["event"] == "began" and began["load"] > 2 and began["only_own"] is False
-        until(lambda: " 4 jobs: " in once())
+        wait_until(lambda: " 4 jobs: " in once())
         assert "nobody 2 tasks (bwa)" in once() and f"{user_name()} 2 tasks (align)" in once()
         subprocess.run(["scancel", "--user=nobody"], check=True, timeout=LIMIT_S)
         ended = json.loads(process.stdout.readline())

@@ -12,6 +12,7 @@ import nextflow
 import pytest
 import slurm as lab
 import snakemake
+from impossible import skipped_where_impossible
 from tonnage.analysis.verify import verify
 from tonnage.records import Run
 
@@ -20,18 +21,14 @@ WORKFLOWS = Path(__file__).resolve().parents[2] / "lab" / "workflows"
 
 @pytest.fixture(scope="session")
 def engine() -> str:
-    try:
+    with skipped_where_impossible():
         return str(nextflow.program())
-    except nextflow.Impossible as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")
 def snake() -> str:
-    try:
+    with skipped_where_impossible():
         return str(snakemake.program())
-    except snakemake.Impossible as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(autouse=True)

@@ -8,13 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import wait_until
 
 MPIEXEC = shutil.which("mpiexec")
 LIMIT_S = 240.0
@@ -88,16 +88,6 @@ def _descends(pid: int, from_pid: int) -> bool:
     return False
 
 
-def until(what: Callable[[], Any], limit_s: float = 120.0) -> Any:
-    """Asks again and again until the answer is true; what it was."""
-    end = time.monotonic() + limit_s
-    while not (answer := what()):
-        if time.monotonic() > end:
-            raise AssertionError("it did not happen in time")
-        time.sleep(0.02)
-    return answer
-
-
 def lines(run: Path, name: str = "trials.jsonl") -> list[dict[str, Any]]:
     """The lines of a record; empty where there is none yet."""
     path = run / name
@@ -139,7 +129,7 @@ class Started:
 
     def await_ranks(self) -> None:
         """Until all of them are there."""
-        self.ranks = until(lambda: found if len(found := processes_of(self.process)) == self._count else None)
+        self.ranks = wait_until(lambda: found if len(found := processes_of(self.process)) == self._count else None)
 
     def ended(self, limit_s: float = LIMIT_S) -> tuple[int, str, str]:
         """Waits for its end: exit code, stdout, stderr."""

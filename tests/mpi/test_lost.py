@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
-from .ranks import Started, lines, manifest, needs_mpi, scratches, tonnage, until
+from .ranks import Started, lines, manifest, needs_mpi, scratches, tonnage
 
 pytestmark = [needs_mpi(), pytest.mark.timeout(900)]
 
@@ -52,7 +53,7 @@ def _start(cwd: Path, **extra: str) -> Started:
 def _in_the_long_phase(cwd: Path) -> None:
     """A file was written to long after the first trial had its record."""
     record = cwd / "run/trials.jsonl"
-    until(lambda: len(lines(cwd / "run")) == 1 and _latest(cwd) > record.stat().st_mtime + 1.0)
+    wait_until(lambda: len(lines(cwd / "run")) == 1 and _latest(cwd) > record.stat().st_mtime + 1.0)
 
 
 def _latest(cwd: Path) -> float:
@@ -143,6 +144,6 @@ def test_a_job_that_is_ended_by_its_launcher_leaves_its_records_and_no_files(cam
         os.kill(started.process.pid, signal.SIGTERM)
         code, _, _ = started.ended()
     assert code
-    until(lambda: all(not Path(f"/proc/{pid}").exists() for pid in started.ranks.values()))
+    wait_until(lambda: all(not Path(f"/proc/{pid}").exists() for pid in started.ranks.values()))
     assert manifest(campaign / "run")["state"] == "interrupted"
     assert scratches(campaign) == []

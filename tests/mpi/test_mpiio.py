@@ -11,8 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
-from .ranks import LIMIT_S, MPIEXEC, Started, environment, lines, manifest, needs_mpi, oversubscribing, tonnage, until
+from .ranks import LIMIT_S, MPIEXEC, Started, environment, lines, manifest, needs_mpi, oversubscribing, tonnage
 
 pytestmark = [
     needs_mpi(),
@@ -90,7 +91,7 @@ def test_an_interrupt_ends_collective_transfers(tmp_path: Path) -> None:
     with Started(3, *words, cwd=tmp_path) as started:
         started.await_ranks()
         # The file grows only while tasks transfer.
-        until(lambda: (tmp_path / "testFile").exists() and (tmp_path / "testFile").stat().st_size > 1 << 16)
+        wait_until(lambda: (tmp_path / "testFile").exists() and (tmp_path / "testFile").stat().st_size > 1 << 16)
         os.kill(started.ranks[0], signal.SIGINT)
         code, out, err = started.ended()
     assert code != 0, out + err

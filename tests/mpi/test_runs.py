@@ -10,9 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
 from .hosts import only_line
-from .ranks import Started, environment, lines, manifest, needs_mpi, scratches, tonnage, until
+from .ranks import Started, environment, lines, manifest, needs_mpi, scratches, tonnage
 
 pytestmark = needs_mpi()
 
@@ -201,7 +202,7 @@ def test_processes_that_wait_use_no_processor(tmp_path: Path) -> None:
     (tmp_path / "many.toml").write_text(text)
     with Started(3, "run", "many.toml", "--out", "run", "--no-report", cwd=tmp_path) as started:
         started.await_ranks()
-        until(lambda: list(tmp_path.glob(".tonnage-*/data.*")))
+        wait_until(lambda: list(tmp_path.glob(".tonnage-*/data.*")))
         time.sleep(1.0)
         before, began = _cpu_s(started.ranks[2]), time.monotonic()
         time.sleep(3.0)

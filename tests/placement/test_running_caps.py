@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import getpass
 import random
-import sys
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from file_scheduler import Desk
 from tonnage.cluster.scheduler import Job
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.running_caps import RunningCaps, _bring
 from tonnage.placement.site import Line, Server, Site
 from tonnage.placement.submission_ledger import Ledger
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from file_scheduler import Desk
 
 LINE = 6
 SITE = Site(

@@ -6,13 +6,15 @@ import gc
 import getpass
 import multiprocessing
 import os
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import exporter
+import proc_files
 import pytest
+from file_scheduler import Desk
 from tonnage.cluster.array_numbers import upto
 from tonnage.cluster.job_terms import Terms
 from tonnage.cluster.scheduler import ClusterHost, Job, SchedulerError, State, SubmissionUnknown
@@ -29,13 +31,6 @@ from tonnage.placement.submit_request import SubmitRequest
 from tonnage.placement.where import locate
 from tonnage.records import RunWriter
 from tonnage.records.load_line_files import KeptLine, keep_line
-
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parent / "indices"))
-
-import exporter
-import proc_files
-from file_scheduler import Desk
 
 SITE = """
 [[server]]

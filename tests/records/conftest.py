@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import made_results
 import pytest
 from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line
 
-LATENCY = dict.fromkeys(("count", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"), 1)
+LATENCY = made_results.equal_latencies(1, 1)
 
 
 @pytest.fixture
@@ -19,19 +20,14 @@ def phase_result() -> Callable[..., dict[str, Any]]:
 
     def make(tasks: int = 2, errors: int = 0, **changes: Any) -> dict[str, Any]:
         lines = [
-            {
-                "task": t, "start_ns": 10 * t, "end_ns": 10**9 + t, "open_ns": 1, "transfer_ns": 2, "sync_ns": 3,
-                "close_ns": 4, "bytes": 1000, "operations": 10, "errors": errors, "damaged_operations": 0,
-                "wrapped": False, "latency": LATENCY,
-            }
+            made_results.task_result(
+                t, 10 * t, 10**9 + t, LATENCY, open_ns=1, transfer_ns=2, sync_ns=3, close_ns=4, bytes=1000,
+                operations=10, errors=errors,
+            )
             for t in range(tasks)
         ]  # fmt: skip
-        result = {
-            "stop_reason": "error" if errors else "time", "tasks": lines, "latency": LATENCY, "cpu_user_ns": 5,
-            "cpu_system_ns": 6, "direct": True, "cache": None, "verify": None, "first_error": None, "facts": {},
-            "notes": [], "events": [],
-        }  # fmt: skip
-        return {**result, **changes}
+        used = {"stop_reason": "error" if errors else "time", "cpu_user_ns": 5, "cpu_system_ns": 6}
+        return {**made_results.phase_result(lines, LATENCY, **used), **changes}
 
     return make
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import report_sample as sample
+from made_results import equal_latencies, phase_result, task_result
 from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line
 
 SECOND = 10**9
@@ -14,29 +15,15 @@ EACH = 10 * SECOND
 """Bytes that a task moves."""
 
 
-def latency(count: int) -> dict[str, int]:
-    """All operations alike."""
-    names = ("min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")
-    return {"count": count, **dict.fromkeys(names, 10**6)}
-
-
 def result_of(ends_ns: Sequence[int], tasks: int = 1, stop_reason: str = "size") -> dict[str, Any]:
     """A PhaseResult with a line for each end, which stands for so many tasks."""
-    lines = [
-        {
-            "task": tasks * number, "role": "work", "start_ns": 0, "end_ns": end_ns, "open_ns": 0,
-            "transfer_ns": end_ns, "sync_ns": 0, "close_ns": 0, "open_wait_ns": 0, "close_wait_ns": 0,
-            "bytes": tasks * EACH, "operations": tasks * 1000, "errors": 0, "damaged_operations": 0, "wrapped": False,
-            "stonewall_operations": None, "stonewall_bytes": None, "latency": latency(tasks * 1000),
-            "max_lag_ns": None, "max_lag_bytes": None, **({"tasks": tasks} if tasks > 1 else {}),
-        }
-        for number, end_ns in enumerate(ends_ns)
-    ]  # fmt: skip
-    return {
-        "stop_reason": stop_reason, "tasks": lines, "latency": latency(1000 * tasks * len(lines)), "cpu_user_ns": 0,
-        "cpu_system_ns": 0, "direct": True, "cache": None, "verify": None, "first_error": None, "facts": {},
-        "notes": [], "events": [], "parts": [], "follow": None, "copies": [],
-    }  # fmt: skip
+    nothing = dict.fromkeys(("stonewall_operations", "stonewall_bytes", "max_lag_ns", "max_lag_bytes"))
+    done = {"role": "work", "bytes": tasks * EACH, "operations": tasks * 1000, "open_wait_ns": 0, "close_wait_ns": 0}
+    done |= {**nothing, **({"tasks": tasks} if tasks > 1 else {})}
+    each = equal_latencies(tasks * 1000)
+    lines = [task_result(tasks * number, 0, end_ns, each, **done) for number, end_ns in enumerate(ends_ns)]
+    more = {"parts": [], "follow": None, "copies": []}
+    return phase_result(lines, equal_latencies(1000 * tasks * len(lines)), stop_reason=stop_reason, **more)
 
 
 def meeting(hosts: Sequence[str], each: int) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import report_sample as sample
+from made_results import phase_result, task_result
 from tonnage.records import Run, RunWriter, copy_lines, event_lines, task_lines, trial_line
 
 MIB = 1 << 20
@@ -60,17 +61,11 @@ def files_result(op: str, tasks: int, number: int) -> dict[str, Any]:
     each = int(rate * min(tasks, 5) / tasks * (1 + 0.02 * (number % 3)))
     p50 = 10**9 // each
     latency = dict(zip(_LATENCY, (each, p50 // 2, p50, p50, 2 * p50, 6 * p50, 20 * p50, 400 * p50), strict=True))
-    task = {
-        "start_ns": number * 10**10, "end_ns": number * 10**10 + 10**9, "open_ns": 0, "transfer_ns": 10**9,
-        "sync_ns": 0, "close_ns": 0, "bytes": 4096 * each if op in ("write", "read") else 0, "operations": each,
-        "errors": 0,
-        "damaged_operations": 0, "wrapped": False, "role": "work", "latency": latency,
-    }  # fmt: skip
-    return {
-        "stop_reason": "size", "tasks": [{"task": n, **task} for n in range(tasks)], "latency": latency,
-        "cpu_user_ns": 10**8, "cpu_system_ns": 4 * 10**8, "direct": False, "cache": None, "verify": None,
-        "first_error": None, "facts": {}, "notes": [], "events": [],
-    }  # fmt: skip
+    begin = number * 10**10
+    done = {"bytes": 4096 * each if op in ("write", "read") else 0, "operations": each, "role": "work"}
+    lines = (task_result(task, begin, begin + 10**9, latency, **done) for task in range(tasks))
+    used = {"cpu_user_ns": 10**8, "cpu_system_ns": 4 * 10**8}
+    return phase_result(lines, latency, stop_reason="size", direct=False, **used)
 
 
 class Recorder:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import report_sample as sample
+from made_results import phase_result, task_result
 from tonnage.records import Run, RunWriter, event_lines, task_lines, trial_line
 
 _TRANSFER = 1 << 20
@@ -49,34 +50,10 @@ def _result(trial: int, tasks: int, operations: int) -> dict[str, Any]:
     each = operations // tasks
     latency = _latency(each * tasks, _SECOND // each)
     rows = [
-        {
-            "task": task,
-            "start_ns": start,
-            "end_ns": start + _SECOND,
-            "open_ns": 20_000,
-            "transfer_ns": _SECOND - 40_000,
-            "sync_ns": 10_000,
-            "close_ns": 10_000,
-            "bytes": each * _TRANSFER,
-            "operations": each,
-            "errors": 0,
-            "damaged_operations": 0,
-            "wrapped": False,
-            "latency": _latency(each, _SECOND // each),
-        }
+        task_result(
+            task, start, start + _SECOND, _latency(each, _SECOND // each), open_ns=20_000,
+            transfer_ns=_SECOND - 40_000, sync_ns=10_000, close_ns=10_000, bytes=each * _TRANSFER, operations=each,
+        )
         for task in range(tasks)
-    ]
-    return {
-        "stop_reason": "time",
-        "tasks": rows,
-        "latency": latency,
-        "cpu_user_ns": 1_000_000,
-        "cpu_system_ns": 90_000_000,
-        "direct": True,
-        "cache": None,
-        "verify": None,
-        "first_error": None,
-        "facts": {},
-        "notes": [],
-        "events": [],
-    }
+    ]  # fmt: skip
+    return phase_result(rows, latency, cpu_user_ns=1_000_000, cpu_system_ns=90_000_000)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import report_sample as sample
+from made_results import equal_latencies, phase_result, task_result
 from tonnage.records import Run, RunWriter, copy_lines, task_lines, trial_line, workflow_lines
 
 SECOND = 10**9
@@ -37,25 +38,14 @@ def workflow(began: int, pace: float, fan: int, name: str) -> list[dict[str, Any
 
 def result(began: int, ended: int) -> dict[str, Any]:
     """A PhaseResult of one copy."""
-    latency = {
-        key: (1 if key == "count" else ended - began)
-        for key in ("count", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns")
-    }
-    task = {
-        "task": 0, "start_ns": began, "end_ns": ended, "open_ns": 0, "transfer_ns": ended - began, "sync_ns": 0,
-        "close_ns": 0, "bytes": 0, "operations": 1, "errors": 0, "damaged_operations": 0, "wrapped": False,
-        "role": "work", "latency": latency,
-    }  # fmt: skip
+    latency = equal_latencies(1, ended - began)
+    task = task_result(0, began, ended, latency, operations=1, role="work")
     copy = {
         "copy": 0, "task": 0, "start_ns": began, "end_ns": ended, "exit_code": 0, "signal": None, "error": None,
         "cpu_user_ns": 0, "cpu_system_ns": 0, "max_resident_bytes": None, "read_call_bytes": 0,
         "write_call_bytes": 0, "device_read_bytes": None, "device_write_bytes": None,
     }  # fmt: skip
-    return {
-        "stop_reason": "size", "tasks": [task], "latency": latency, "cpu_user_ns": 0, "cpu_system_ns": 0,
-        "direct": False, "cache": None, "verify": None, "first_error": None, "facts": {}, "notes": [], "events": [],
-        "copies": [copy],
-    }  # fmt: skip
+    return phase_result([task], latency, stop_reason="size", direct=False, copies=[copy])
 
 
 def write(

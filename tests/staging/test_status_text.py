@@ -16,8 +16,8 @@ from tonnage.cli.stage.status_text import (
     resume_hint,
     share_done,
     summary,
-    time_text,
 )
+from tonnage.units import clock_text
 
 from .mover_status import status
 
@@ -98,7 +98,7 @@ def test_the_summary_says_what_is_safe_and_what_this_process_copied() -> None:
 
 
 def test_times_read_like_a_clock() -> None:
-    assert [time_text(s * 10**9) for s in (0, 8, 725, 11525)] == ["0:00", "0:08", "12:05", "3:12:05"]
+    assert [clock_text(s * 10**9) for s in (0, 8, 725, 11525)] == ["0:00", "0:08", "12:05", "3:12:05"]
 
 
 def test_plain_lines_say_each_new_thing_once_and_are_silent_while_nothing_happens(

@@ -16,11 +16,6 @@ def speed(value: float, of: Point | LoadLine) -> str:
     return found or f"{three_digits(value)} {noun}/s"
 
 
-def count(number: int, noun: str) -> str:
-    """Returns text such as ``1 task``, ``8 tasks``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def some(items: list[str], limit: int = 5) -> str:
     """Returns the first few of a list, and how many more."""
     rest = len(items) - limit

@@ -1,4 +1,4 @@
-"""Phases over several hosts and devices: what each did, who was last, and how the processes met."""
+"""Phases over several hosts and devices: what each did, which was last, and how the processes met."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _parts(tasks: Sequence[TaskLine], begin: int, moved: int) -> Iterator[HostPa
 
 
 def _slowest(point: Point, line: TrialLine, tasks: Sequence[TaskLine], begin: int) -> Slowest:
-    """Who ended last where all did the same; who did least where time ended it."""
+    """The task that ended last where all did the same; the one that did least where time ended the phase."""
     by_time = line.get("stop_reason") == "time"
     count: Count = "bytes" if point.metric == BANDWIDTH else "operations"
     if by_time:

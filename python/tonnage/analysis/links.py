@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tonnage.analysis.figure_texts import count
 from tonnage.analysis.results import Link, LinkFlow, Point
 from tonnage.records.line_types import CeilingEntry, TaskLine, TrialLine
 from tonnage.records.phase_results import FlowResult
+from tonnage.units import plural
 
 _KERNEL = ("nfs", "nfs4", "lustre", "beegfs", "gpfs", "cifs", "smb3", "ceph", "9p", "afs", "panfs", "pvfs2", "wekafs")
 _BY_FUSE = ("fuse.glusterfs", "fuse.ceph", "fuse.ceph-fuse", "fuse.sshfs", "fuse.mfs", "fuse.rclone")
@@ -98,7 +98,7 @@ def ceilings_of(links: Sequence[Link]) -> tuple[CeilingEntry, ...]:
             "bytes_per_s": round(link.point.median),
             "operations_per_s": None,
             "tasks": None,
-            "source": f"iperf3, {count(link.point.setting['streams'], 'stream')} each: "
+            "source": f"iperf3, {plural(link.point.setting['streams'], 'stream')} each: "
             + ", ".join(f"{flow.sender} to {flow.receiver}" for flow in link.flows),
         }
         for workload, link in best.items()

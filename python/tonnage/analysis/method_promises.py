@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tonnage.analysis.figure_texts import count, some
+from tonnage.analysis.figure_texts import some
 from tonnage.analysis.findings.finding_rules import Evidence, asked_rate, subject
 from tonnage.analysis.findings.untrue_figures import ABOVE_CEILING
 from tonnage.analysis.hosts import Count
@@ -18,7 +18,7 @@ from tonnage.records import Trials
 from tonnage.records.latency import summarise
 from tonnage.records.line_types import Json, TrialLine
 from tonnage.records.lines import rate
-from tonnage.units import BANDWIDTH, size_text, time_text
+from tonnage.units import BANDWIDTH, plural, size_text, time_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,7 +62,7 @@ def _barrier(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     if wrong:
         return False, f"start, end and rate do not agree in {some(wrong)}"
     span = "rate is all bytes or operations over first start to last end"
-    return bool(ended), f"{count(len(ended), 'phase')}: {span}; starts at most {time_text(late)} apart"
+    return bool(ended), f"{plural(len(ended), 'phase')}: {span}; starts at most {time_text(late)} apart"
 
 
 _SPAN = (
@@ -165,7 +165,7 @@ def _ceilings(evidence: Evidence, findings: Sequence[Finding]) -> Verdict:
     nearest = f"; transfers of {some(list(map(size_text, unlike)))} with those of the nearest size" if unlike else ""
     return (
         True,
-        f"compared with {some(sorted(set(names)))}{nearest}; {count(len(flagged), 'curve')} above, each flagged",
+        f"compared with {some(sorted(set(names)))}{nearest}; {plural(len(flagged), 'curve')} above, each flagged",
     )
 
 
@@ -194,7 +194,7 @@ def _complete(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     if state == "complete" and missing:
         return False, f"the run says it is complete, and there is no record of {some(missing)}"
     if state == "complete" and not bad:
-        return True, f"all {count(len(evidence.trials), 'phase')} have a record that ended well"
+        return True, f"all {plural(len(evidence.trials), 'phase')} have a record that ended well"
     named = f"; not ok: {some(bad)}" if bad else ""
     return state in ("interrupted", "failed", "incomplete"), f"the run says it is {state}{named}"
 
@@ -277,7 +277,7 @@ def _series(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
         return False, f"no series or histogram of {some(missing)}"
     stalls = sum(event["kind"] == "stall" for event in evidence.events)
     steady = f"steady window by {RULE} in {len(evidence.steady)} of them"
-    return True, f"kept for {count(len(evidence.trials), 'phase')}; {steady}; {count(stalls, 'stall')} counted"
+    return True, f"kept for {plural(len(evidence.trials), 'phase')}; {steady}; {plural(stalls, 'stall')} counted"
 
 
 def _open_loop(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
@@ -298,7 +298,7 @@ def _open_loop(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
     what, phases = (
         ("of a given rate: the latency of each operation", paced) if paced else ("of turns: each", len(turns))
     )
-    return True, f"{count(phases, 'phase')} {what} counts from when it was due"
+    return True, f"{plural(phases, 'phase')} {what} counts from when it was due"
 
 
 def _holds_its_calls(line: TrialLine) -> bool:
@@ -383,7 +383,7 @@ def _calibrated(evidence: Evidence, _: Sequence[Finding]) -> Verdict:
             wrong.append(subject(line.op, line.group))
     if wrong:
         return False, f"the latency line of {some(wrong)} does not follow from the kept histograms"
-    follows = f"{count(recomputed, 'latency line')} computed again from the kept histograms; " if recomputed else ""
+    follows = f"{plural(recomputed, 'latency line')} computed again from the kept histograms; " if recomputed else ""
     return None, f"{follows}no run can show it: the table of what was calibrated, and how, is printed by make test"
 
 

@@ -16,7 +16,7 @@ from tonnage.analysis.statistics.intervals import TOO_FEW, Noise, median_interva
 from tonnage.analysis.workflow import workflow_of
 from tonnage.records import Run, Trials, headline, headlines, loop_rates
 from tonnage.records.latency import QUANTILES, least_operations
-from tonnage.records.line_types import SettingValues, TrialLine, stop_reason_of
+from tonnage.records.line_types import SettingValues, TrialLine, processors_of, stop_reason_of
 from tonnage.records.phase_results import LatencySummary
 from tonnage.records.phase_results import OperationResult as PartResult
 from tonnage.records.trial_columns import exact_sum
@@ -120,8 +120,7 @@ def copies_of(run: Run, lines: Trials) -> Copies | None:
         return None
     records = set(lines.records)
     found = [copy for copy in run.copies() if copy["record"] in records]
-    host = run.manifest.get("host") or {}
-    processors = host.get("cpus_allowed") or host.get("cpu_count")
+    processors = processors_of(run.manifest)
     user_ns, system_ns = (
         _all(copy.get("cpu_user_ns") for copy in found),
         _all(copy.get("cpu_system_ns") for copy in found),

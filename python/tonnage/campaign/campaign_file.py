@@ -5,7 +5,6 @@ A mistake is one line that says where and what to do.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from tonnage.campaign.target import parse_target
 from tonnage.errors import RequestError
 from tonnage.option_names import reworded
 from tonnage.records.line_types import Json
-from tonnage.toml_documents import Document, Position
+from tonnage.toml_documents import Document, Position, near_match
 from tonnage.units import size_text
 
 
@@ -66,9 +65,8 @@ def of_workloads(campaign: Campaign, *, only: Sequence[str] = (), without: Seque
     for option, given in (("--only", only), ("--without", without)):
         for name in given:
             if name not in names:
-                near = difflib.get_close_matches(name, filter(None, names), n=1, cutoff=0.6)
                 known = ", ".join(filter(None, names)) or "none: its only workload has no name"
-                hint = f"did you mean {near[0]!r}?" if near else f"it has {known}"
+                hint = near_match(name, filter(None, names)) or f"it has {known}"
                 raise RequestError(f"{option}: the campaign has no workload {name!r}; hint: {hint}")
     left = tuple(one for one in campaign.workloads if (not only or one.name in only) and one.name not in without)
     if not left:
@@ -232,7 +230,7 @@ def probe_campaign(target: str, asked: ProbeOptions) -> Campaign:
 
 def _beside_checkpoints(campaign: Campaign, space: int) -> int:
     """Bytes of ``space`` that a checkpoint leaves for the data set. RequestError where it leaves none."""
-    from tonnage.campaign.kinds.accelerator_search import training_of
+    from tonnage.campaign.kinds.number_searches import training_of
 
     saved = max(one.writers * one.part_bytes for one in map(training_of, campaign.settings()))
     if saved >= space:

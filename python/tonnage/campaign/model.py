@@ -24,17 +24,16 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, SchemaValidator, core_schema
 
-from tonnage.campaign.accelerators import AcceleratorSearch
 from tonnage.campaign.kinds import WORKLOADS, Setting, WorkloadSection
 from tonnage.campaign.kinds.named_company import ALONE, CompanySection, check_possible
 from tonnage.campaign.kinds.stream import Stream, check_searched, searched
 from tonnage.campaign.named_scratch import NamedScratch
-from tonnage.campaign.users import UserSearch
+from tonnage.campaign.number_search_tables import AcceleratorSearch, UserSearch
 from tonnage.errors import RequestError
 from tonnage.field_types import Count, Device, Flag, Name, ScalarOrList, SchedulerName, Share, Size, Sweep, Tasks, Time
 from tonnage.published import EXPERIMENTS
 from tonnage.toml_documents import DocumentTable, near_or_all, refuse, refuse_zero, time_field, unit_field
-from tonnage.units import format_size, format_time
+from tonnage.units import format_size, format_time, plural
 
 
 def _as_list(value: Any) -> Any:
@@ -144,7 +143,7 @@ LEAST_TASKS = 3
 """Of a search: a plateau takes two points beyond the load line."""
 LEAST_SURFACE_TASKS = 4
 LARGEST_TRANSFER = 1 << 30
-"""That one call carries."""
+"""The most bytes that one call carries."""
 MOST_OCTAVES = 16
 """Between the smallest and the largest transfer size of a surface."""
 
@@ -453,8 +452,7 @@ class Campaign(DocumentTable):
         if trials > MOST_TRIALS and not bounded:
             refuse(
                 "repeat",
-                f"{settings} setting{'s' if settings > 1 else ''} would make {trials} trials, and a campaign has at "
-                f"most {MOST_TRIALS}",
+                f"{plural(settings, 'setting')} would make {trials} trials, and a campaign has at most {MOST_TRIALS}",
                 "give a smaller count or at_most, or fewer settings",
             )
         return self

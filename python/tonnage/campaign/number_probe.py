@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tonnage.analysis.load_line.largest_number import NumberSearch, Values
 from tonnage.campaign.kinds import Setting
+from tonnage.campaign.model import Campaign
 from tonnage.campaign.schedule import Trial
 from tonnage.records.line_types import StopReason, TrialLine
 
@@ -61,3 +62,45 @@ class NumberProbe:
 
     def _next_number(self, mine: Sequence[TrialLine]) -> int | None:
         return self._search.next(self._numbered.values(line for line in mine if line["status"] == "ok"))
+
+
+def accelerator_probe(campaign: Campaign, seed: int) -> NumberProbe:
+    """The search for the most accelerators that are fed."""
+    from tonnage.analysis.load_line.accelerators import LIMIT_TRIALS, stretches
+    from tonnage.campaign.kinds.number_searches import objective_of, training_of
+    from tonnage.campaign.kinds.training import PHASE, with_accelerators
+
+    search = campaign.accelerators
+    if search is None:
+        raise ValueError("a campaign without [accelerators] has no such search")
+    (training,) = campaign.workloads
+    base = training_of(campaign.settings()[0])
+    numbered = Numbered(
+        phase=PHASE,
+        number=lambda line: int(line["setting"]["accelerators"]),
+        values=stretches,
+        setting=lambda number: with_accelerators(base, number),
+    )
+    stretch = 1 / objective_of(search, training)
+    return NumberProbe(
+        numbered, NumberSearch(search.most, stretch, f"accelerators-{seed}", LIMIT_TRIALS), search.budget_ns
+    )
+
+
+def user_probe(campaign: Campaign, seed: int) -> NumberProbe:
+    """The search for the most users that are served."""
+    from tonnage.analysis.load_line.users import times_of
+    from tonnage.campaign.kinds.kv_cache import PHASE, with_users
+    from tonnage.campaign.kinds.number_searches import kv_cache_of
+
+    search = campaign.users
+    if search is None:
+        raise ValueError("a campaign without [users] has no such search")
+    base = kv_cache_of(campaign.settings()[0])
+    numbered = Numbered(
+        phase=PHASE,
+        number=lambda line: int(line["setting"]["users"]),
+        values=lambda lines: times_of(lines, search.p95_ns),
+        setting=lambda number: with_users(base, number),
+    )
+    return NumberProbe(numbered, NumberSearch(search.most, search.p95_ns, f"users-{seed}"), search.budget_ns)

@@ -246,7 +246,7 @@ class Snapshots(Observer):
         self._write()
 
     def _forget(self) -> None:
-        """What was seen was of another phase."""
+        """Forgets the figures of the phase before."""
         self._samples, self._heat = Samples(), Heat()
 
     def _write(self, *, at_once: bool = True) -> None:

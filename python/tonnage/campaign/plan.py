@@ -13,13 +13,13 @@ from tonnage.campaign.execute import executor_of
 from tonnage.campaign.free_space import check_space, free_bytes, search_space
 from tonnage.campaign.kinds import Setting
 from tonnage.campaign.model import Campaign
+from tonnage.campaign.number_search_tables import UserSearch
 from tonnage.campaign.target import STORAGES_WITH_FILES, Target, parse_target
-from tonnage.campaign.users import UserSearch
 from tonnage.campaign.workspace import accepts_direct
 from tonnage.errors import RequestError
 from tonnage.machine.mounts import mount_of
 from tonnage.records.phase_specs import Delays
-from tonnage.units import format_size, format_time, rate_text, size_text
+from tonnage.units import format_size, format_time, plural, rate_text, size_text
 
 _NAMES_PER_S = 100_000
 """Of a fast storage, to give an idea of the time that names take."""
@@ -225,11 +225,11 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
         lines.append(f"search    {_serving_text(campaign.users, plan)}")
     else:
         per_block = len(plan.settings)
-        count = _counted(plan.trials, "trial") if plan.trials else f"at most {plan.trials_most} trials"
+        count = plural(plan.trials, "trial") if plan.trials else f"at most {plan.trials_most} trials"
         lines.append(
-            f"trials    {count}: {_counted(per_block, 'setting')} in randomised blocks"
+            f"trials    {count}: {plural(per_block, 'setting')} in randomised blocks"
             + (
-                f", {_counted(plan.trials // per_block, 'repetition')}"
+                f", {plural(plan.trials // per_block, 'repetition')}"
                 if plan.trials
                 else f", repeated until the interval is {campaign.repeat.interval:.0%} of the median"
             )
@@ -246,12 +246,8 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
     return lines
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' if number != 1 else ''}"
-
-
 def _feeding_text(campaign: Campaign, plan: Plan) -> str:
-    from tonnage.campaign.kinds.accelerator_search import objective_of, training_of
+    from tonnage.campaign.kinds.number_searches import objective_of, training_of
 
     search, setting = campaign.accelerators, training_of(plan.settings[0])
     share = objective_of(search, campaign.workloads[0]) if search else 0
@@ -262,7 +258,7 @@ def _feeding_text(campaign: Campaign, plan: Plan) -> str:
 
 
 def _serving_text(search: UserSearch, plan: Plan) -> str:
-    from tonnage.campaign.kinds.user_search import kv_cache_of
+    from tonnage.campaign.kinds.number_searches import kv_cache_of
 
     setting = kv_cache_of(plan.settings[0])
     return (
@@ -273,7 +269,7 @@ def _serving_text(search: UserSearch, plan: Plan) -> str:
 
 
 def _setting_text(setting: Setting) -> str:
-    tasks = _counted(setting.tasks, "task")
+    tasks = plural(setting.tasks, "task")
     name = f"{setting.workload}: " if setting.workload else ""
     beside = f"  beside {setting.beside}" if setting.beside is not None else ""
     return f"{name}{', '.join(setting.phases):5}  {tasks:>9}  {setting.describe()}{beside}"

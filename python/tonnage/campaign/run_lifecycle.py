@@ -43,6 +43,7 @@ from tonnage.program_places import working_directory
 from tonnage.records import Run, RunWriter
 from tonnage.records.line_types import Json, Manifest, StopReason, TrialLine, pack_stop_reasons
 from tonnage.records.own_files import refuse_links
+from tonnage.units import utc_text
 
 if TYPE_CHECKING:
     from tonnage.campaign.jobs.trial_batch import Batch
@@ -413,13 +414,11 @@ def _check_out(path: Path) -> None:
 def _manifest(
     campaign: Campaign, plan: Plan, text: str | None, command_line: Sequence[str], run_id: str, start: Launcher | None
 ) -> Manifest:
-    from datetime import datetime, timezone
-
     search = campaign.search
     return {
         "tonnage_version": __version__,
         "run_id": run_id,
-        "created": datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "created": utc_text("seconds"),
         "state": "running",
         "command_line": list(command_line),
         "directory": working_directory(),

@@ -16,13 +16,13 @@ from tonnage.records.line_types import Json, Manifest
 def schedule_of(campaign: Campaign, plan: Plan, seed: int, out: Path) -> tuple[Schedule, StreamSetting | None]:
     """The schedule, and the write that tells it how fast the storage is, where it wants one."""
     if campaign.accelerators is not None:
-        from tonnage.campaign.accelerator_probe import AcceleratorProbe
+        from tonnage.campaign.number_probe import accelerator_probe
 
-        return AcceleratorProbe(campaign, seed), None
+        return accelerator_probe(campaign, seed), None
     if campaign.users is not None:
-        from tonnage.campaign.user_probe import UserProbe
+        from tonnage.campaign.number_probe import user_probe
 
-        return UserProbe(campaign, seed), None
+        return user_probe(campaign, seed), None
     if campaign.search is None:
         return Sweep(campaign, seed), None
     from tonnage.campaign.probe import Probe
@@ -42,7 +42,7 @@ def answer_basis(campaign: Campaign) -> Manifest:
         return {"users": {**campaign.users.model_dump(mode="json"), "scale": campaign.scale}}
     if campaign.accelerators is None:
         return {}
-    from tonnage.campaign.kinds.accelerator_search import objective_of
+    from tonnage.campaign.kinds.number_searches import objective_of
 
     utilisation = objective_of(campaign.accelerators, campaign.workloads[0])
     search: Json = {

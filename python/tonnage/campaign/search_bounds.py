@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tonnage.campaign.free_space import SEARCH_SPACE, allocation_unit, file_system_of, file_systems, search_space
 from tonnage.errors import RequestError
 from tonnage.machine.mounts import mount_of
-from tonnage.units import format_size, size_text
+from tonnage.units import format_size, plural, size_text
 
 if TYPE_CHECKING:
     from tonnage.campaign.kinds.stream import StreamSetting
@@ -55,7 +55,7 @@ class Share:
     with_records: bool = False
     """The run directory is on it as well."""
     frees_late: bool = False
-    """What is overwritten or removed takes space until the file system's next commit."""
+    """Overwritten and removed data takes space until the file system's next commit."""
 
     def fixed_bytes(self, files: int, tasks: int) -> int:
         """Bytes that are not data, where so many of the tasks' files are on it; without the file system's own."""
@@ -230,7 +230,7 @@ def fit_search(campaign: Campaign, plan: Plan, out: Path) -> tuple[Campaign, str
     if most == search.max_tasks:
         smaller = campaign.search is not None and search.surface != campaign.search.surface
         return fitted, _smaller_text(transfer_size, space, plan.target, given=given) if smaller else None
-    bound_text = f"at most {most} task{'s' if most > 1 else ''} instead of {search.max_tasks}: a search may use"
+    bound_text = f"at most {plural(most, 'task')} instead of {search.max_tasks}: a search may use"
     if most < space.most_tasks(transfer_size, search.max_tasks, names=False):
         share = space.short_of_names(most + 1)
         return fitted, f"{bound_text} {_names_text(share, plan.target)}; hint: another target has room for more tasks"
@@ -285,8 +285,8 @@ def _bytes_text(space: SearchSpace, bound: int, share: Share | None, target: Tar
 
 
 def _names_text(share: Share | None, target: Target) -> str:
-    count = share.names if share else 0
-    return f"{count} inode{'' if count == 1 else 's'} on {_directories_of(share, target)}, a tenth of what is free"
+    count = (share.names if share else None) or 0
+    return f"{plural(count, 'inode')} on {_directories_of(share, target)}, a tenth of what is free"
 
 
 def _directories_of(share: Share | None, target: Target) -> str:

@@ -18,7 +18,7 @@ from tonnage.cli.pydantic_plugins import find_none
 from tonnage.command_line import HELP, Command, HelpAsked, entries, help_text, read, split_program, width
 from tonnage.command_option import EMPTY, Option, nearest
 from tonnage.delayed_signals import late_signals, loading
-from tonnage.errors import RequestError, TonnageError
+from tonnage.errors import RequestError, TonnageError, system_text
 from tonnage.plugins import PlugInWarning
 from tonnage.printable_text import one_line
 from tonnage.program_places import working_directory
@@ -149,10 +149,9 @@ def _command(argv: Sequence[str]) -> int:
     except StdoutError as error:
         return complain(f"{error}; hint: {STDOUT_HINT}", 1)
     except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        if not where and (gone := _lost_directory()):
+        if not error.filename and (gone := _lost_directory()):
             return complain(gone, 2)
-        return complain(f"{error.strerror or error}{where}", 1)
+        return complain(system_text(error), 1)
     finally:
         try:
             sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""What a stream takes, and the door through which all text reaches it."""
+"""What a stream can show, and the wrapper that makes all text for it printable."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def abandon(stream: TextIO) -> None:
 
 @contextmanager
 def printable_streams() -> Iterator[None]:
-    """While entered, stdout and stderr are doors."""
+    """Wraps stdout and stderr until the block ends."""
     before = sys.stdout, sys.stderr
     sys.stdout = cast("TextIO", TerminalStream(before[0], is_data=True))
     sys.stderr = cast("TextIO", TerminalStream(before[1], is_data=False))
@@ -106,5 +106,5 @@ def printable_streams() -> Iterator[None]:
 
 
 def terminal(stream: TextIO) -> TextIO:
-    """What is behind the door: for who moves the cursor, and has made all other text printable."""
+    """Returns the stream inside the wrapper, for a caller that moves the cursor and has made its text printable."""
     return stream.stream if isinstance(stream, TerminalStream) else stream

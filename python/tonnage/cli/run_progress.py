@@ -17,15 +17,14 @@ from tonnage.printable_text import one_line
 from tonnage.records.line_types import TrialLine
 
 
-def observer(stream: TextIO | None = None) -> Observer:
-    """The panel where ``stream`` (stderr) is a terminal that takes colours and cursor movements, else plain lines: one
+def observer() -> Observer:
+    """The panel where stderr is a terminal that takes colours and cursor movements, else plain lines: one
     a trial where somebody looks on, and a few in a log."""
-    stream = stream or sys.stderr
-    if is_plain(stream):
-        return PlainLines(stream, every_s=0.0 if is_terminal(stream) else EVERY_S)
+    if is_plain(sys.stderr):
+        return PlainLines(sys.stderr, every_s=0.0 if is_terminal(sys.stderr) else EVERY_S)
     from tonnage.cli.run_panel import Panel
 
-    return Panel(stream)
+    return Panel(sys.stderr)
 
 
 def step_text(step: Step) -> str:
@@ -37,12 +36,7 @@ def step_text(step: Step) -> str:
         "sustain": ", sustained",
         "offered": ", offered rate",
     }.get(step.purpose, "")
-    return f"{what}, {tasks_text(step.setting.tasks)}{more}"
-
-
-def tasks_text(tasks: int) -> str:
-    """Returns text such as ``1 task``, ``8 tasks``."""
-    return f"{tasks} task{'s' if tasks != 1 else ''}"
+    return f"{what}, {units.plural(step.setting.tasks, 'task')}{more}"
 
 
 def trial_number(step: Step) -> str:
@@ -53,7 +47,7 @@ def trial_number(step: Step) -> str:
 def recorded_text(line: TrialLine) -> str:
     """Describes one measured phase in one line."""
     workload = line["setting"].get("workload")
-    head = f"{line['record']}  {workload + '  ' if workload else ''}{tasks_text(line['setting']['tasks']):>9}"
+    head = f"{line['record']}  {workload + '  ' if workload else ''}{units.plural(line['setting']['tasks'], 'task'):>9}"
     if line["status"] != "ok":
         return f"{head}  {line['status']}: {line['reason']}"
     latency = line["latency"]

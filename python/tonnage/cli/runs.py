@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,12 +17,15 @@ from tonnage.records import Run
 from tonnage.records.file_names import MANIFEST
 from tonnage.records.hash_chain import sha256
 from tonnage.records.verify_bytes import altered
+from tonnage.units import plural
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from tonnage.analysis.findings.undoing import Undone
     from tonnage.campaign.run_lifecycle import Outcome
+    from tonnage.cli.command import Arguments
+    from tonnage.report.answer import Answer
 
 
 def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: bool, is_verbose: bool) -> int:
@@ -62,8 +65,7 @@ def conclude(outcome: Outcome, *, as_json: bool, with_report: bool, keep_line: b
     if outcome.failed:
         count = len(outcome.failed)
         raise MeasurementError(
-            f"{count} trial{'s' if count != 1 else ''} failed; "
-            f"hint: the reasons are above and in {outcome.path}/trials.jsonl"
+            f"{plural(count, 'trial')} failed; hint: the reasons are above and in {outcome.path}/trials.jsonl"
         )
     return outcome.exit_code or int(is_report_missing)
 
@@ -138,6 +140,20 @@ def _tell(text: str) -> None:
 def print_json(value: Mapping[str, object]) -> None:
     """Prints one object on stdout."""
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def show_answer(shown: Answer, value: Callable[[], Mapping[str, object]], arguments: Arguments) -> None:
+    """Writes the page of ``--out``, and prints the answer, or with ``--json`` the object that ``value`` makes."""
+    if arguments.out is not None:
+        from tonnage.report.page import write_answer
+
+        write_answer(shown, arguments.out)
+    if arguments.json:
+        print_json(value())
+    else:
+        from tonnage.report.terminal import print_answer
+
+        print_answer(shown, console())
 
 
 def open_run(path: str) -> Run:
@@ -227,7 +243,7 @@ def tell_undone(undone: Iterable[Undone]) -> None:
 
 def failed_text(names: Sequence[str], where: str) -> str:
     """Returns text such as ``1 setting failed in new: write, 4 tasks``."""
-    return f"{len(names)} setting{'s' if len(names) != 1 else ''} failed in {where}: {'; '.join(names)}"
+    return f"{plural(len(names), 'setting')} failed in {where}: {'; '.join(names)}"
 
 
 def failing(asked: str | None) -> tuple[str, ...]:

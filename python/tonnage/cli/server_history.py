@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime
 
-from tonnage.analysis.figure_texts import count, some
+from tonnage.analysis.figure_texts import some
 from tonnage.cli.watch_lines import span_text
 from tonnage.placement.answer_types import EpisodeAnswer, HistoryAnswer, MeasuredLine, ServerAnswer
 from tonnage.placement.watch.load_report import Busiest, ServerReport, Sum
 from tonnage.printable_text import columns, one_line
-from tonnage.units import rate_text, share
+from tonnage.units import plural, rate_text, share
 
 _ROWS = 5
 """Of a table that are shown, the newest or the most."""
@@ -84,7 +84,7 @@ def _when(report: ServerReport) -> list[str]:
     if not report.sum.above_s and not report.episodes:
         return [f"  it was never above its line{line}"]
     above = f"{share(report.sum.share)} of the known time: {span_text(report.sum.above_s)}"
-    lines = [f"  above its line{line} for {above}, {count(len(report.episodes), 'episode')}"]
+    lines = [f"  above its line{line} for {above}, {plural(len(report.episodes), 'episode')}"]
     if report.busiest is not None:
         lines.append(f"  {_busiest(report.busiest)}")
     longest = report.longest
@@ -92,7 +92,7 @@ def _when(report: ServerReport) -> list[str]:
         ends = "it goes on, or its end was not seen" if longest.ended_s is None else f"until {_date(longest.ended_s)}"
         lines.append(f"  longest: {span_text(longest.lasted_s)}, from {_date(longest.began_s)}, {ends}")
     if report.users:
-        whose = [f"{_cut(one.user)} {one.episodes} (up to {count(one.most_tasks, 'task')})" for one in report.users]
+        whose = [f"{_cut(one.user)} {one.episodes} (up to {plural(one.most_tasks, 'task')})" for one in report.users]
         lines += _wrapped("  users in its episodes: ", whose)
     if any(episode.only_own for episode in report.episodes):
         lines.append("  of some of them the scheduler told of your own jobs alone")
@@ -130,7 +130,7 @@ def _of_line(report: ServerReport) -> str:
     numbers = sorted({one.line for one in report.lines if one.line is not None})
     if not numbers:
         return ""
-    return f" of {count(numbers[0], 'task')}" if len(numbers) == 1 else f" ({numbers[0]} to {numbers[-1]} tasks)"
+    return f" of {plural(numbers[0], 'task')}" if len(numbers) == 1 else f" ({numbers[0]} to {numbers[-1]} tasks)"
 
 
 def _episodes(report: ServerReport) -> str:
@@ -169,7 +169,7 @@ def _percent(found: Sum | None) -> str:
 
 
 def _lines(report: ServerReport) -> str:
-    """What it could carry when, and what it did."""
+    """The load lines that counted at each time, and those that were measured or stated."""
     blocks = []
     if report.lines:
         rows = [
@@ -198,7 +198,7 @@ def _lines(report: ServerReport) -> str:
         ]
         blocks.append(_table([("MEASURED", "LINE", "INTERVAL", "OF", "PLATEAU", "FROM HOST"), *rows], right=(1, 4)))
     if report.stated is not None:
-        blocks.append(f"  stated in the site file: {count(report.stated, 'task')}")
+        blocks.append(f"  stated in the site file: {plural(report.stated, 'task')}")
     return "\n".join(blocks)
 
 

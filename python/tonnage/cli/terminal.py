@@ -36,7 +36,7 @@ def rich_console(stream: TextIO) -> Console:
     What is no terminal gets neither colours nor movements of the cursor, whatever the environment says."""
     shown = is_terminal(stream)
     console = Console(
-        # What is no terminal has no cursor to move, and its door tells what cannot be written.
+        # Without a terminal there is no cursor to move, and the stream reports what cannot be written.
         file=terminal(stream) if shown else stream,
         highlight=False,
         markup=False,

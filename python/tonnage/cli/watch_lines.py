@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 
-from tonnage.analysis.figure_texts import count, some
+from tonnage.analysis.figure_texts import some
 from tonnage.placement.answer_types import WatchAnswer, WatchEvent
 from tonnage.placement.watch.episodes import Event
 from tonnage.placement.watch.observation import RunningJobs, UserJobs
 from tonnage.placement.watch.watch import State
 from tonnage.printable_text import one_line
+from tonnage.units import plural
 
 _USERS, _NAMES = 3, 3
 """That are named; the rest is counted."""
@@ -85,7 +86,7 @@ def as_text(answer: WatchAnswer) -> str:
 
 def users_text(there: RunningJobs) -> str:
     """Returns text such as ``3 jobs: ann 6 tasks (align, sort), bob 3 tasks (bwa); only yours are known``."""
-    jobs_text = f"{count(there.jobs, 'job')}" if there.users else "no job"
+    jobs_text = plural(there.jobs, "job") if there.users else "no job"
     named = some([_user(user) for user in there.users], _USERS)
     own = "; the scheduler tells of yours alone" if there.only_own else ""
     return f"{jobs_text}{': ' if named else ''}{named}{own}"
@@ -145,7 +146,7 @@ def _jobs(answer: WatchAnswer) -> str:
 
 def _user(user: UserJobs) -> str:
     names = some([*user.names], _NAMES)
-    return f"{user.user} {count(user.tasks, 'task')}{f' ({names})' if names else ''}"
+    return f"{user.user} {plural(user.tasks, 'task')}{f' ({names})' if names else ''}"
 
 
 def _rounded(value: float | None) -> float | None:

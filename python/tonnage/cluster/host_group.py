@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
-from tonnage.errors import TonnageError
+from tonnage.errors import TonnageError, system_text
 
 SERVICES: dict[str, str] = {
     "wall-clock": "time:time_ns",
@@ -70,8 +70,7 @@ def perform(service: str, arguments: Arguments) -> Answer:
     except TonnageError as error:
         return Answer(problem=str(error))
     except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        return Answer(problem=f"{error.strerror or error}{where}")
+        return Answer(problem=system_text(error))
 
 
 class Alone:

@@ -46,7 +46,7 @@ class Terms:
     time_limit_s: int | None = None
     """The scheduler ends it after so long."""
     account: str | None = None
-    """What it is charged to."""
+    """The account that it is charged to."""
     memory_bytes: int | None = None
     """It has so much on its host, and no more."""
     gpus: int | None = None

@@ -63,10 +63,9 @@ class ProcessLost(MeasurementError):
     which, where, how and when."""
 
     def __init__(self, rank: int, host: str, how: str) -> None:
-        from datetime import datetime, timezone
+        from tonnage.units import utc_text
 
-        when = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        super().__init__(f"process {rank} on {host} is lost: {how} (seen {when})")
+        super().__init__(f"process {rank} on {host} is lost: {how} (seen {utc_text()})")
         self.rank = rank
         self.host = host
         self.how = how

@@ -22,43 +22,12 @@ if TYPE_CHECKING:
     from tonnage.records.phase_specs import PhaseSpec, TaskRange
 
 
-class BesideStep:
-    """The step of the measured phase; the company's result comes with its own."""
+class LocalStep:
+    """A phase whose tasks are threads of this process: its own start line is the trial's."""
 
-    def __init__(self, phases: _native.Beside, hosts: Sequence[str]) -> None:
-        self._phases = phases
-        self._hosts = hosts
-        self.company: PhaseResult | None = None
-        """After ``result``."""
-
-    def go(self) -> None:
-        self._phases.go()
-
-    def wait(self, timeout_s: float) -> bool:
-        return self._phases.wait(timeout_s)
-
-    def stop(self) -> None:
-        self._phases.stop()
-
-    def live(self) -> Live:
-        return self._phases.live()
-
-    def result(self) -> PhaseResult:
-        result, self.company = self._phases.results()
-        return result
-
-    def hosts(self) -> Sequence[str]:
-        return self._hosts
-
-    def gathering(self) -> None:
-        return None
-
-
-class NativeStep:
-    """A phase of this process alone: its own start line is the trial's."""
-
-    def __init__(self, phase: _native.Phase) -> None:
+    def __init__(self, phase: _native.Phase | _native.Beside, hosts: Sequence[str]) -> None:
         self._phase = phase
+        self._hosts = hosts
 
     def go(self) -> None:
         self._phase.go()
@@ -73,14 +42,26 @@ class NativeStep:
         return self._phase.live()
 
     def result(self) -> PhaseResult:
+        assert isinstance(self._phase, _native.Phase)
         return self._phase.result()
 
     def hosts(self) -> Sequence[str]:
-        """Returns the hosts as ``Step.hosts`` does."""
-        raise NotImplementedError
+        return self._hosts
 
     def gathering(self) -> None:
         return None
+
+
+class BesideStep(LocalStep):
+    """The step of the measured phase; the company's result comes with its own."""
+
+    company: PhaseResult | None = None
+    """After ``result``."""
+
+    def result(self) -> PhaseResult:
+        assert isinstance(self._phase, _native.Beside)
+        result, self.company = self._phase.results()
+        return result
 
 
 class NativeEnsemble:
@@ -142,24 +123,20 @@ class Nodes:
         return min(self.per_node - (task - self.first) % self.per_node, self.first + self.tasks - task)
 
 
-class ModelledStep(NativeStep):
+class ModelledStep(LocalStep):
     """A phase on a model. Of very many tasks each line of the result is a node's."""
 
     def __init__(self, phase: _native.Phase, nodes: Nodes) -> None:
-        super().__init__(phase)
+        super().__init__(phase, ())
         self._nodes = nodes
-        self._tasks: list[int] = []
 
     def result(self) -> PhaseResult:
         result = super().result()
-        self._tasks = [task["task"] for task in result["tasks"]]
+        self._hosts = [self._nodes.host(task["task"]) for task in result["tasks"]]
         if result["facts"].get("by_node"):
             for task in result["tasks"]:
                 task["tasks"] = self._nodes.tasks_from(task["task"])
         return result
-
-    def hosts(self) -> Sequence[str]:
-        return [self._nodes.host(task) for task in self._tasks]
 
 
 class ModelledEnsemble(NativeEnsemble):
@@ -172,17 +149,6 @@ class ModelledEnsemble(NativeEnsemble):
             return ModelledStep(self._target.start(json.dumps(phase)), alone)
         nodes = Nodes.of(placing, phase["tasks"])
         return ModelledStep(self._target.start(json.dumps(phase | {"tasks_per_node": nodes.per_node})), nodes)
-
-
-class LocalStep(NativeStep):
-    """A phase whose tasks are threads of this process."""
-
-    def __init__(self, phase: _native.Phase, hosts: Sequence[str]) -> None:
-        super().__init__(phase)
-        self._hosts = hosts
-
-    def hosts(self) -> Sequence[str]:
-        return self._hosts
 
 
 class LocalEnsemble(NativeEnsemble):

@@ -15,7 +15,7 @@ OVER = ("done", "failed", "cancelled")
 
 
 class JobRows:
-    """What a scheduler lists of one job, ended copies as well; for who asks again and again."""
+    """What a scheduler lists of one job, with the copies that ended, for repeated queries."""
 
     def __init__(
         self,

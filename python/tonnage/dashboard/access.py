@@ -1,4 +1,4 @@
-"""Who may ask for what: nothing but reading, under this host's own names, and with the token where there is one."""
+"""Access rules: requests only read, use one of this host's own names, and carry the token where there is one."""
 
 from __future__ import annotations
 

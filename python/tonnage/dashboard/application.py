@@ -56,7 +56,7 @@ class Application:
 
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
-        # Who comes back after a new start asks for a run at once: it must be known then.
+        # A browser that reconnects after a restart asks for a run at once: it must be known then.
         for topic, data in (await in_daemon_thread(lambda: self._updates.runs.refresh(()))).items():
             self._updates.topics.put(topic, data)
         work = asyncio.create_task(self._updates.work())

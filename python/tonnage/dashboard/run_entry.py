@@ -75,7 +75,7 @@ class Watched:
         self.findings: list[str] | None = None
         """Codes so far; None: not known."""
         self._altered: str | None = None
-        """What is not as it was sealed, of the files that were seen at ``_compared``."""
+        """The first file that differs from its seal, among the files that were seen at ``_compared``."""
         self._compared: list[Signature | None] | None = None
         self._seen: Signature | None = None
         self._trials_seen: Signature | None = None

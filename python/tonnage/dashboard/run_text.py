@@ -42,7 +42,7 @@ def count_or_none(keys: Keys, name: str) -> int | None:
 
 
 def target(manifest: Keys) -> str:
-    """What was measured."""
+    """Returns the name of the target."""
     found = table(manifest, "target")
     return text(found.get("name")) or text(found.get("uri"))
 
@@ -124,8 +124,8 @@ def times(step: Keys, progress: Keys) -> str:
         return ""
     into = count(table(progress, "live"), "elapsed_ns")
     left = count_or_none(step, "left_ns")
-    found = f"elapsed {clock(count(step, 'elapsed_ns') + into)}"
-    return f"{found}, left at most {clock(max(left - into, 0))}" if left is not None else found
+    found = f"elapsed {units.clock_text(count(step, 'elapsed_ns') + into)}"
+    return f"{found}, left at most {units.clock_text(left - into)}" if left is not None else found
 
 
 def is_counted(step: Keys) -> bool:
@@ -142,10 +142,3 @@ def speed(step: Keys, progress: Keys) -> str:
         return units.rate(count(live, "bandwidth_bytes_per_s"))
     elapsed = count(live, "elapsed_ns")
     return units.operations(count(live, "operations") * 1e9 / elapsed) if elapsed else ""
-
-
-def clock(time_ns: int) -> str:
-    """Returns text such as ``0:08``, ``3:12:05``."""
-    minutes, seconds = divmod(time_ns // 10**9, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

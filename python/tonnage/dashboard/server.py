@@ -35,7 +35,7 @@ _NICE = 10
 
 @dataclass(frozen=True, slots=True)
 class ServeRequest:
-    """What was asked for."""
+    """The request of ``tonnage serve``."""
 
     roots: Sequence[Path]
     host: str

@@ -73,7 +73,7 @@ class UpdateLoop:
                     self.topics.put(topic, data)
             # This thread's time since the last turn went into telling.
             cost_s, told_s = cost_s + time.thread_time() - told_s, time.thread_time()
-            # Who comes now is not kept waiting for the next turn.
+            # A viewer that connects now does not wait for the next turn.
             with suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._came.wait(), min(_RARELY_S, max(EVERY_S, _SHARE * cost_s)))
 

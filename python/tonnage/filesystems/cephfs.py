@@ -175,9 +175,14 @@ def _acting(mounted: MountedPath, pool: str) -> tuple[int, dict[int, list[int]]]
 
 
 def _osds(mounted: MountedPath) -> tuple[tuple[str, str | None], ...]:
+    return tuple((node["name"], host) for node, host in _osd_hosts(mounted))
+
+
+def _osd_hosts(mounted: MountedPath) -> list[tuple[Facts, str | None]]:
+    """Each OSD of the cluster, with the host that it is on."""
     nodes = _ask(mounted, "osd", "tree")["nodes"]
     host = {child: node["name"] for node in nodes if node["type"] == "host" for child in node["children"]}
-    return tuple((node["name"], host.get(node["id"])) for node in nodes if node["type"] == "osd")
+    return [(node, host.get(node["id"])) for node in nodes if node["type"] == "osd"]
 
 
 def _ask(mounted: MountedPath, *question: str) -> Any:
@@ -243,11 +248,9 @@ def _names(found: Facts) -> list[str | None]:
 
 
 def _all(observed: ObservedPath, notes: list[str]) -> list[Device]:
-    nodes = _ask(observed, "osd", "tree")["nodes"]
-    host = {child: node["name"] for node in nodes if node["type"] == "host" for child in node["children"]}
-    up = [node for node in nodes if node["type"] == "osd" and node.get("status", "up") == "up"]
+    up = [(node, host) for node, host in _osd_hosts(observed) if node.get("status", "up") == "up"]
     notes.append(f"ceph osd tree: it is spread over {len(up)} OSDs")
-    return [Device(node["name"], observed.spelled(host.get(node["id"]))) for node in up]
+    return [Device(node["name"], observed.spelled(host)) for node, host in up]
 
 
 def monitors(observed: ObservedPath, notes: tuple[str, ...]) -> Answer:

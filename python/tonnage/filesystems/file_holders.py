@@ -42,7 +42,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class FileLayout:
-    """What was found out after a phase."""
+    """Which devices hold the files, as found after a phase."""
 
     items: tuple[Item, ...] = ()
     of: str = "files"

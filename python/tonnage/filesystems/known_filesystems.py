@@ -161,15 +161,15 @@ def snapshots_of(kind: str) -> str | None:
     return means
 
 
-def facts_of(path: str, mount: Mount | None, *, timeout_s: float = LIMIT_S) -> Facts | None:
+def facts_of(path: str, mount: Mount | None) -> Facts | None:
     """The facts of the file system at ``path``, under its type's own names; None where the type is unknown.
 
-    Never raises, and takes no longer than a few times ``timeout_s``.
+    Never raises, and takes no longer than a few times ``LIMIT_S``.
     """
     facts = None if mount is None else _who_can("facts", mount)
     if mount is None or facts is None:
         return None
-    mounted = MountedPath(path=os.path.realpath(path), mount=mount, timeout_s=timeout_s)
+    mounted = MountedPath(path=os.path.realpath(path), mount=mount, timeout_s=LIMIT_S)
     found = Gathering()
     own_facts: Facts | None = found.ask("facts", lambda: facts(mounted))
     return own_facts if own_facts is not None else found.as_dict()

@@ -64,7 +64,7 @@ def of_options(options: str) -> Facts:
 def holders(mounted: MountedPath, files: Sequence[tuple[str, int]]) -> Looked:
     """The server shows nothing below its export."""
     source = mounted.mount.device
-    host = source.partition(":/")[0].strip("[]") if ":/" in source else None
+    host = _host(source)
     held = {path: whole([source], size) for path, size in files}
     return Looked(holdings=held, devices=((source, host),), how=(f"mountinfo: {source}",))
 

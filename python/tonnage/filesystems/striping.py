@@ -21,7 +21,7 @@ _MOST_TEXT = 4096
 
 @dataclass(frozen=True, slots=True)
 class Striping:
-    """What is wanted; ``None`` is the file system's own."""
+    """The wanted striping; ``None`` is the file system's own."""
 
     count: int | None = None
     """Devices a file is spread over; -1: all."""

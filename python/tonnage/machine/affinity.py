@@ -20,12 +20,9 @@ def cpu_affinity() -> list[int]:
     return sorted(os.sched_getaffinity(0))
 
 
-def interrupt_cpus(path: str | os.PathLike[str], *, sys: Path = _SYS, proc: Path = _PROC) -> list[int] | None:
+def interrupt_cpus(path: str | os.PathLike[str]) -> list[int] | None:
     """The CPUs that take the interrupts of the device that holds ``path``; None where that is unknown (a network or
-    memory file system, a device without interrupts of its own, a kernel that does not say).
-
-    ``sys`` and ``proc`` are where those file systems are; tests give recorded ones.
-    """
+    memory file system, a device without interrupts of its own, a kernel that does not say)."""
     try:
         device = Path(path).stat().st_dev
         if os.major(device) == 0 and (mount := mount_of(path)) and mount.device.startswith("/dev/"):
@@ -33,11 +30,12 @@ def interrupt_cpus(path: str | os.PathLike[str], *, sys: Path = _SYS, proc: Path
             device = Path(mount.device).stat().st_rdev
     except OSError:
         return None
-    return device_interrupt_cpus(os.major(device), os.minor(device), sys=sys, proc=proc)
+    return device_interrupt_cpus(os.major(device), os.minor(device))
 
 
 def device_interrupt_cpus(major: int, minor: int, *, sys: Path = _SYS, proc: Path = _PROC) -> list[int] | None:
-    """Returns the same for a block device."""
+    """Returns the same for a block device. ``sys`` and ``proc`` are where those file systems are; tests give recorded
+    ones."""
     names = {name for disk in _disks(sys / "dev/block" / f"{major}:{minor}", sys) for name in _driver_names(disk)}
     cpus: set[int] = set()
     for number, words in _interrupts(proc):

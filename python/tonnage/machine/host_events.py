@@ -42,7 +42,7 @@ class HostCounters:
         )
 
     def since(self, start: HostCounters) -> dict[str, int | None]:
-        """What was added since ``start``: the keys of ``meanwhile`` in ``docs/record-format.md``."""
+        """Returns how much each grew since ``start``: the keys of ``meanwhile`` in ``docs/record-format.md``."""
         return {
             "lasted_ns": self.monotonic_ns - start.monotonic_ns,
             "clock_step_ns": self.wall_minus_monotonic_ns - start.wall_minus_monotonic_ns,

@@ -34,9 +34,9 @@ class ToolError(TonnageError):
     def __init__(self, text: str, *, status: int | None = None, errors: str = "", out: str = "") -> None:
         super().__init__(text)
         self.status = status
-        """What it exited with, below 0 where a signal ended it; None where it never ran or did not end."""
+        """Its exit status, below 0 where a signal ended it; None where it never ran or did not end."""
         self.errors = errors
-        """What it printed as its errors."""
+        """Its standard error."""
         self.output = errors + out
         """All that it printed, its errors first."""
 

@@ -54,7 +54,7 @@ def own_directory(place: Path) -> Path:
     where the sticky bit keeps them from what is not theirs. The last one is this user's, and nobody else may write to
     it at all. Looked at from / downwards: the entries of a directory that was found safe cannot change afterwards.
     """
-    # Who owns / owns everything, under whatever number a user namespace shows that.
+    # The owner of / owns everything, whatever number a user namespace shows for it.
     trusted = {0, os.geteuid(), Path("/").stat().st_uid}
     way, ahead, links = Path("/"), [*reversed(place.parts[1:])], 0
     _check(way, way.stat(), trusted)

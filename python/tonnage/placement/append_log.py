@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from tonnage.program_places import open_private
+from tonnage.records.own_files import sync_directory, write_all
 
 _POLL_S = 0.002
 
@@ -49,7 +50,7 @@ def append(file: Path, lines: bytes, *, durable: bool) -> int:
         if durable:
             os.fdatasync(descriptor)
             if size == 0:
-                _sync_directory(file.parent)
+                sync_directory(file.parent)
     finally:
         os.close(descriptor)
     return size
@@ -60,19 +61,9 @@ def rewrite(file: Path, lines: bytes) -> None:
     fresh = file.with_name(f".{file.name}.new")
     descriptor = open_private(fresh, os.O_WRONLY | os.O_TRUNC)
     try:
-        view = memoryview(lines)
-        while view:
-            view = view[os.write(descriptor, view) :]
+        write_all(descriptor, lines)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
     fresh.replace(file)
-    _sync_directory(file.parent)
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_directory(file.parent)

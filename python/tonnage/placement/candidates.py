@@ -152,10 +152,9 @@ def _candidate(site: Site, server: Server, host: str, near: bool, load: _Load, s
 
 def _access(site: Site, server: Server, host: str, near: bool, measured: KeptLine | None) -> tuple[float, float]:
     """Bytes per second and seconds an operation: as stated, else as measured from there, else the policy's."""
-    names = (server.name, *server.aliases)
     for entry in site.access:
         if any(fnmatchcase(host, one) for one in entry.hosts) and any(
-            fnmatchcase(name, one) for one in entry.servers for name in names
+            fnmatchcase(name, one) for one in entry.servers for name in server.names
         ):
             return float(entry.bandwidth), entry.latency / 1e9
     policy = site.policy

@@ -51,7 +51,7 @@ class Candidate:
     on_server: float = 0.0
     """Tasks that use the server now, by the scheduler's count."""
     placed: float = 0.0
-    """What was placed on it since those were counted, decayed."""
+    """Tasks that were placed on it since those were counted, decayed."""
     pressure: float | None = None
     """Share of the server's capacity in use by its indices, 0…1; None where they are stale or unknown."""
     used_at_s: float = 0.0

@@ -1,4 +1,4 @@
-"""What is known of the cluster at the time of a decision, and which jobs use which servers."""
+"""A snapshot of the cluster at the time of a decision, and which jobs use which servers."""
 
 from __future__ import annotations
 
@@ -66,16 +66,16 @@ def is_unseen(entry: Entry, snapshot: ClusterSnapshot) -> bool:
     return entry.refused is None and (entry.job is None or snapshot.jobs is None or since)
 
 
-def promised_tasks(names: Collection[str], snapshot: ClusterSnapshot, *, unlimited: bool = False) -> dict[str, float]:
+def promised_tasks(names: Collection[str], snapshot: ClusterSnapshot) -> dict[str, float]:
     """Server → tasks that jobs placed by it may run at once, of the servers of these names that have any: those that
     run, and what capped arrays have left to start, each for the share of its time in which it waits for storage. An
     array that the scheduler's list does not have yet counts with all that it may run.
 
     A job whose share is not known, as it is another user's, counts in full; another user's array with as many copies as
-    the scheduler says may run at once. Where it does not say, with those that run; ``unlimited``: with all.
+    the scheduler says may run at once. Where it does not say, with those that run.
     """
     found: dict[str, float] = {}
-    for name, _, tasks in promises(names, snapshot, unlimited=unlimited):
+    for name, _, tasks in promises(names, snapshot):
         found[name] = found.get(name, 0.0) + tasks
     return found
 
@@ -83,7 +83,8 @@ def promised_tasks(names: Collection[str], snapshot: ClusterSnapshot, *, unlimit
 def promises(
     names: Collection[str], snapshot: ClusterSnapshot, *, unlimited: bool = False
 ) -> Iterator[tuple[str, Entry | None, float]]:
-    """Yields what :func:`promised_tasks` sums: server, the ledger's entry of the job, tasks."""
+    """Yields what :func:`promised_tasks` sums: server, the ledger's entry of the job, tasks. ``unlimited``: counts
+    another user's array with all of its copies where the scheduler does not say how many may run at once."""
     known = {entry.key: entry for entry in snapshot.placements}
     wanted = frozenset(names)
     placed: dict[str, tuple[str, str | None]] = {}
@@ -161,7 +162,7 @@ class JobServers:
         self._by_host: dict[str, list[Server]] = {}
         self._by_queue: dict[str, list[Server]] = {}
         for server in servers:
-            for name in (server.name, *server.aliases):
+            for name in server.names:
                 self._by_name.setdefault(name, [server])
             for host in server.hosts:
                 self._by_host.setdefault(host, []).append(server)

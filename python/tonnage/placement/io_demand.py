@@ -3,11 +3,11 @@ it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tonnage.demand.job_use import JobUse
 from tonnage.errors import RecordError, RequestError
@@ -16,6 +16,7 @@ from tonnage.placement.site import Policy
 from tonnage.placement.task_caps import Demand
 from tonnage.program_places import working_directory
 from tonnage.records import Run
+from tonnage.records.line_types import CopyLine
 
 if TYPE_CHECKING:
     from tonnage.demand.profile import FileSystemProfile
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 _HOW = 'measure it with a campaign whose [workload] says kind = "command" and tasks = 1, and `tonnage run` it'
 COUNTED = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs"})
 """File systems of which the kernel's count of device bytes is true (docs/method.md, "Cache")."""
-Copy = Mapping[str, Any]
 _READS = 10
 """Reading a whole run may take so many times the limit of one access."""
 
@@ -129,42 +129,44 @@ def demand_of_run(run_directory: str | Path, policy: Policy) -> Demand:
     )
 
 
-def _waits(copy: Copy) -> float:
+def _waits(copy: CopyLine) -> float:
     """Time neither on a processor nor waiting for one: waiting for a processor is not waiting for storage."""
     computed_ns: int = copy["cpu_user_ns"] + copy["cpu_system_ns"] + (copy.get("run_delay_ns") or 0)
     alone_ns: int = copy["end_ns"] - copy["start_ns"]
     return max(1.0 - computed_ns / alone_ns, 0.0)
 
 
-def _bytes_of(copy: Copy) -> int | None:
+def _bytes_of(copy: CopyLine) -> int | None:
     """Bytes of system calls, or of devices where that is more: mapped files need no calls."""
-    by_calls = _sum(copy, "read_call_bytes", "write_call_bytes")
-    at_devices = _sum(copy, "device_read_bytes", "device_write_bytes")
+    by_calls = _sum(copy.get("read_call_bytes"), copy.get("write_call_bytes"))
+    at_devices = _sum(copy.get("device_read_bytes"), copy.get("device_write_bytes"))
     return None if by_calls is None else max(by_calls, at_devices or 0)
 
 
-def _rate(copies: Sequence[Copy], *, counted: bool) -> int | None:
+def _rate(copies: Sequence[CopyLine], *, counted: bool) -> int | None:
     """Bytes per second to and from storage, total ÷ total, over the whole time of the copies.
 
     ``counted``: the kernel counts what devices gave, so that what came from the page cache is no use of storage.
     """
-    at_devices = [_sum(copy, "device_read_bytes", "device_write_bytes") for copy in copies] if counted else [None]
+    at_devices = (
+        [_sum(copy.get("device_read_bytes"), copy.get("device_write_bytes")) for copy in copies] if counted else [None]
+    )
     moved = at_devices if None not in at_devices else [_bytes_of(copy) for copy in copies]
     elapsed_ns = sum(copy["end_ns"] - copy["start_ns"] for copy in copies)
     known = [one for one in moved if one is not None]
     return None if len(known) < len(copies) else sum(known) * 10**9 // elapsed_ns
 
 
-def _calls_of(copy: Copy) -> int | None:
-    return _sum(copy, "read_calls", "write_calls")
+def _calls_of(copy: CopyLine) -> int | None:
+    return _sum(copy.get("read_calls"), copy.get("write_calls"))
 
 
-def _sum(copy: Copy, *keys: str) -> int | None:
-    values = [copy.get(key) for key in keys]
+def _sum(*values: int | None) -> int | None:
     return None if None in values else sum(value for value in values if value is not None)
 
 
-def _median(copies: Sequence[Copy], value: Any) -> int | None:
+def _median(copies: Sequence[CopyLine], value: Callable[[CopyLine], int | None]) -> int | None:
     """None where one copy lacks it: an earlier version did not count calls."""
     values = [value(copy) for copy in copies]
-    return None if None in values else int(median(values))
+    known = [one for one in values if one is not None]
+    return None if len(known) < len(values) else int(median(known))

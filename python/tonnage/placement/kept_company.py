@@ -18,7 +18,7 @@ from tonnage.placement.where import locate
 from tonnage.records import Run
 from tonnage.records.company_result_files import KeptCompany, company_in, keep_company
 from tonnage.records.line_types import Json, TrialLine
-from tonnage.units import format_size, share
+from tonnage.units import format_size, plural, share
 
 if TYPE_CHECKING:
     from tonnage.analysis import Analysis
@@ -146,7 +146,7 @@ def keep_company_results(run: Run, analysis: Analysis) -> str | None:
         except OSError as error:
             problem = f"{directory}: {error.strerror}"
             continue
-        return f"kept {len(results)} result{'s' if len(results) > 1 else ''} of company for placement in {directory}"
+        return f"kept {plural(len(results), 'result')} of company for placement in {directory}"
     return f"the results of company were not kept: {problem}"
 
 

@@ -20,7 +20,7 @@ from tonnage.placement.where import Located, locate, servers_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathReport:
-    """What was found, and when."""
+    """The servers of a path, their load and line, at one time."""
 
     site: Site
     located: Located

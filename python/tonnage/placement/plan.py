@@ -58,7 +58,7 @@ class Plan:
     by_line: bool
     """Whether the cap is the line's, not the user's."""
     notes: tuple[str, ...]
-    """What was not as it should be, and was done without."""
+    """Facts that were missing, and that the decision does without."""
     hosts_were_asked: bool = False
     """The user named them."""
 

@@ -19,14 +19,14 @@ from tonnage.placement.task_caps import USUAL_TRANSFER, Plateau
 from tonnage.placement.where import Located, locate
 from tonnage.records import Run
 from tonnage.records.load_line_files import KeptLine, keep_line, lines_in
-from tonnage.units import format_size, rate_text, time_text
+from tonnage.units import format_size, plural, rate_text, time_text
 
 KnownLine: TypeAlias = KeptLine | Line
 _DAY_S = 86400.0
 _HOLDS_S = 30 * _DAY_S
 """For so long a load line is not replaced by a weaker measurement: later the storage may be another."""
 _WEAKER = 2
-"""So many times less time of trials, or so many times wider an interval, is weaker evidence."""
+"""A line is weaker evidence with so many times less time of trials, or an interval so many times as wide."""
 
 
 def line_of(
@@ -44,7 +44,7 @@ def line_of(
 
     A line measured on this very storage comes before one of another that the same server holds. ``located`` is None
     where no path was asked for: then any line of the server's. ``among``: all lines that are kept (:func:`all_lines`),
-    for who asks of many servers.
+    for a caller that asks about many servers.
     """
 
     def distance(line: KeptLine) -> tuple[float, ...]:
@@ -89,10 +89,10 @@ def describe(found: KnownLine | None, *, now_s: float) -> str:
         return "no load line is known; hint: measure it with `tonnage probe`, or state it in tonnage.toml"
     if isinstance(found, Line):
         plateau = f" at {rate_text(found.plateau)}" if found.plateau else ""
-        return f"{_tasks_text(found.tasks)}{plateau}, stated in the site file"
+        return f"{plural(found.tasks, 'task')}{plateau}, stated in the site file"
     return (
-        f"{_tasks_text(found.tasks)} [{found.low}, {found.high}] at {rate_text(found.plateau_bytes_per_s)}, measured "
-        f"{age_text(now_s - found.measured_at_s)} from {found.host} ({found.operation}, {found.access}, "
+        f"{plural(found.tasks, 'task')} [{found.low}, {found.high}] at {rate_text(found.plateau_bytes_per_s)}, "
+        f"measured {age_text(now_s - found.measured_at_s)} from {found.host} ({found.operation}, {found.access}, "
         f"{format_size(found.transfer_size)} a transfer{_evidence(found)})"
     )
 
@@ -120,14 +120,10 @@ def plateaus_of(lines: Mapping[str, KnownLine | None]) -> dict[str, Plateau]:
     return {name: plateau for name, plateau in found.items() if plateau is not None}
 
 
-def _tasks_text(number: int) -> str:
-    return f"{number} task{'s' if number > 1 else ''}"
-
-
 def age_text(age_s: float) -> str:
     """``today``, ``12 days ago``; a clock that is behind makes nothing younger than that."""
     days = int(age_s / _DAY_S)
-    return "today" if days < 1 else f"{days} day{'s' if days > 1 else ''} ago"
+    return "today" if days < 1 else f"{plural(days, 'day')} ago"
 
 
 def line_directories(site: Site) -> list[Path]:
@@ -290,7 +286,7 @@ def _pattern(line: KeptLine) -> tuple[str, str, str, int]:
 
 def weaker_text(line: KeptLine, stronger: KeptLine) -> str:
     """Why one line is weaker evidence than another: ``write 8 tasks, on 4 s of trials, than 9 tasks on 60 s``."""
-    head, other = f"{line.operation} {_tasks_text(line.tasks)}", _tasks_text(stronger.tasks)
+    head, other = f"{line.operation} {plural(line.tasks, 'task')}", plural(stronger.tasks, "task")
     if _is_shorter(line, stronger):
         return f"{head}, on {time_text(line.measured_ns)} of trials, than {other} on {time_text(stronger.measured_ns)}"
     return f"{head} [{line.low}, {line.high}], than {other} [{stronger.low}, {stronger.high}]"

@@ -88,6 +88,11 @@ class Server(DocumentTable):
     )
     line: Line | None = Field(None, description="its load line, where none was measured")
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that it is called, its own name first."""
+        return (self.name, *self.aliases)
+
 
 class Access(DocumentTable):
     """How fast a host reaches a server; the first entry that matches both counts."""
@@ -136,7 +141,7 @@ class Site(DocumentTable):
         """The server that has this name, alias or address: the whole name, or its first part before a dot."""
         for spelled in (name, name.partition(".")[0]):
             for server in self.server:
-                if spelled in (server.name, *server.aliases):
+                if spelled in server.names:
                     return server
         return None
 
@@ -367,7 +372,7 @@ def _check_names(loaded: Loaded) -> None:
     """RequestError where a name or an alias is said of two servers; what they hold may be the same."""
     named: dict[str, str] = {}
     for server in loaded.site.server:
-        for name in (server.name, *server.aliases):
+        for name in server.names:
             other = named.setdefault(name, server.name)
             if other != server.name:
                 at = loaded.origin("aliases", server=server.name) or loaded.origin("name", server=server.name)

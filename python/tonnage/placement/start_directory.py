@@ -15,7 +15,7 @@ from tonnage.placement.where import PathStatus, status_here
 
 
 class _DirectoryFacts(TypedDict):
-    """What there is at the directory, as a child can tell it."""
+    """The facts of the directory, as a child process returns them."""
 
     may_enter: bool
     status: dict[str, Any] | None

@@ -329,7 +329,7 @@ class Ledger:
         self._append({"kind": "recap", "key": key, "at_s": at_s, "cap": cap, "line": line}, durable=False)
 
     def entry(self, key: str) -> Entry | None:
-        """What is known of a key, its request and decision in full."""
+        """Returns the entry of a key, with its whole request and decision."""
         found = Entries()
         for line in self._read().split(b"\n"):
             begin = _BEGIN.match(line)
@@ -338,7 +338,7 @@ class Ledger:
         return next(iter(found.of((key,))), None)
 
     def of(self, keys: Collection[str]) -> list[Entry]:
-        """What is known of these keys, however long ago they were submitted; without their requests and decisions."""
+        """Returns the entries of these keys, of any age, without their requests and decisions."""
         return self._current_entries().of(keys) if keys else []
 
     def since(self, at_s: float, marks: Marks | None = None) -> list[Entry]:

@@ -50,7 +50,7 @@ class Plateau:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What is known of a job's use of storage."""
+    """How much a job uses the storage, as far as known."""
 
     bytes: int
     operations: int

@@ -52,12 +52,12 @@ class Located:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathStatus:
-    """What there is at a path."""
+    """The facts of a path."""
 
     path: str
     """Without links: of the path, or of its nearest parent that is there."""
     rest: str
-    """What is not there yet, below ``path``."""
+    """The part below ``path`` that does not exist yet."""
     mount_number: int
     is_directory: bool
     size_bytes: int

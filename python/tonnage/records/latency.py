@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 QUANTILES = {"p50_ns": 0.5, "p90_ns": 0.9, "p99_ns": 0.99, "p999_ns": 0.999}
 _BEYOND = 1.5
-"""So many operations of a trial must be beyond a percentile for the trial to tell it."""
+"""The operations that a trial must have beyond a percentile for the trial to tell it."""
 _SUB_BUCKET_BITS = 11
 """Three significant digits: 2048 steps an octave pair, so a value of b bits is known to 2^(b − 11)."""
 

@@ -356,6 +356,17 @@ def pack_stop_reasons(reasons: Mapping[int, StopReason]) -> dict[str, Any] | Non
     return {"usual": usual, "other": {str(trial): reason for trial, reason in reasons.items() if reason != usual}}
 
 
+def processors_of(manifest: Manifest) -> int | None:
+    """The processors that the run's host let it use; None where that is not known."""
+    host = manifest.get("host") or {}
+    return host.get("cpus_allowed") or host.get("cpu_count")
+
+
+def is_simulated(manifest: Manifest) -> bool:
+    """Whether a model was measured, and no storage."""
+    return (manifest.get("target") or {}).get("kind") == "sim"
+
+
 def stop_reason_of(manifest: Mapping[str, Any], trial: int) -> StopReason | None:
     """Why the point that ``trial`` belongs to stopped; None: the run goes on, was killed, or does not say."""
     kept = manifest.get(STOPPED)

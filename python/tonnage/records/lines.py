@@ -25,6 +25,7 @@ from tonnage.records.line_types import (
     TrialLine,
 )
 from tonnage.records.phase_results import CacheFacts, Event, PhaseResult, TaskResult
+from tonnage.units import plural
 
 if TYPE_CHECKING:
     from tonnage.records.trial_columns import Trials
@@ -445,13 +446,11 @@ def _status(result: PhaseResult | None, errors: int) -> tuple[str, str | None]:
             return "failed", f"{errors} cop{'y' if errors == 1 else 'ies'} failed: {why}"
         if result.get("found") is not None:
             # A search has names and no offsets, and goes on after each failure.
-            return "failed", f"the search missed {errors} place{'s' if errors != 1 else ''}" + (
-                f": {first['message']}" if first else ""
-            )
+            return "failed", f"the search missed {plural(errors, 'place')}" + (f": {first['message']}" if first else "")
         where = f": task {first['task']}, offset {first['offset']}: {first['message']}" if first else ""
-        return "failed", f"{errors} operation{'s' if errors != 1 else ''} failed{where}"
+        return "failed", f"{plural(errors, 'operation')} failed{where}"
     verify = result["verify"]
     damaged = verify["damaged_operations"] if verify else 0
     if damaged:
-        return "failed", f"{damaged} operation{'s' if damaged != 1 else ''} read damaged data"
+        return "failed", f"{plural(damaged, 'operation')} read damaged data"
     return "ok", None

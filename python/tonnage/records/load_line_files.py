@@ -55,7 +55,7 @@ class KeptLine:
     kernel: str = ""
     """That host's kernel release; empty where unknown."""
     servers: tuple[str, ...] = ()
-    """Who served the target, as its own tools called them; empty where they did not say."""
+    """The servers of the target, as its own tools called them; empty where they did not say."""
     measured_ns: int = 0
     """How long the trials of its curve lasted together; 0 where unknown, as in older files."""
 

@@ -100,7 +100,7 @@ def append_bytes(path: Path, data: bytes, size_bytes: int | None = None) -> None
         if size_bytes is not None and before != size_bytes:
             raise Lost(path, f"it has {before} bytes, and {size_bytes} were written to it")
         try:
-            _write_all(descriptor, data)
+            write_all(descriptor, data)
             os.fsync(descriptor)
         except OSError as error:
             # A disk that is full must not leave half a line that the next append would complete into nonsense.
@@ -118,25 +118,27 @@ def replace_file(path: Path, data: bytes) -> None:
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
         try:
-            _write_all(descriptor, data)
+            write_all(descriptor, data)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
         temporary.replace(path)
-        _sync_directory(path.parent)
+        sync_directory(path.parent)
     except OSError as error:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: bytes) -> None:
+    """Writes ``data`` in as many calls as it takes."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
 
 
-def _sync_directory(path: Path) -> None:
+def sync_directory(path: Path) -> None:
+    """Has the names in a directory on the disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

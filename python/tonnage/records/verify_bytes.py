@@ -45,7 +45,7 @@ from tonnage.records.reader import Run
 
 _SUM = re.compile(rb"([0-9a-f]{64})  ([^\\]+)\n")
 _MOST_OUTPUT_HOLES = 16 << 30
-_ROOMS = (*SUFFIXES, OUTPUT, ORIGINALS)
+_DIRECTORIES = (*SUFFIXES, OUTPUT, ORIGINALS)
 
 
 SealKind = Literal["sealed", "open", "none"]
@@ -284,7 +284,7 @@ def _files(run: Path, data: bytes | None, end: int, seal: Seal) -> None:
     known = _sums_in(data or b"")
     said = _sums_in((data or b"")[:end]) if seal.kind == "open" else known
     for name, digest in said.items():
-        if name.partition("/")[0] not in _ROOMS or ".." in name.split("/"):
+        if name.partition("/")[0] not in _DIRECTORIES or ".." in name.split("/"):
             continue  # such a line was not recorded, and its file has been told of
         found, trouble = _trouble(lambda name=name: _sha256(run / name))  # type: ignore[misc]
         if found != digest:
@@ -297,19 +297,19 @@ def _files(run: Path, data: bytes | None, end: int, seal: Seal) -> None:
 
 
 def _there(run: Path, seal: Seal) -> Iterable[str]:
-    """Names of all that is in the rooms, but for what a killed writer may have left in a run that goes on."""
-    for room in _ROOMS:
-        if (run / room).is_symlink():
-            seal.say(room, f"{room} is a symbolic link, and a run's directories are none")
+    """Names of all files in the directories of a run; not those that a killed writer may have left where it goes on."""
+    for directory in _DIRECTORIES:
+        if (run / directory).is_symlink():
+            seal.say(directory, f"{directory} is a symbolic link, and a run's directories are none")
             continue
-        for found in _names(run / room):
-            record = found if room == OUTPUT else found.removesuffix(f".{SUFFIXES.get(room)}")
-            if record in (seal.counted or ()) and room == OUTPUT and _is_directory(run / room / found):
-                yield from (f"{room}/{found}/{inner}" for inner in _names(run / room / found))
+        for found in _names(run / directory):
+            record = found if directory == OUTPUT else found.removesuffix(f".{SUFFIXES.get(directory)}")
+            if record in (seal.counted or ()) and directory == OUTPUT and _is_directory(run / directory / found):
+                yield from (f"{directory}/{found}/{inner}" for inner in _names(run / directory / found))
             elif record in (seal.counted or ()) or not (
                 is_fill(record) or (seal.kind != "sealed" and is_record(record))
             ):
-                yield f"{room}/{found}"
+                yield f"{directory}/{found}"
 
 
 def _is_directory(path: Path) -> bool:

@@ -224,7 +224,7 @@ class RunWriter:
     @contextmanager
     def gathering(self) -> Iterator[None]:
         """Trials that are appended inside reach the disk together, in pieces of some MiB, and the last of them at its
-        end: for who has the whole of what they come from, and begins anew after a crash."""
+        end. For a caller that still has all of its input, and starts again after a crash."""
         self._gathered = WriteBuffer()
         try:
             yield

@@ -12,14 +12,14 @@ class Statement:
     """A sentence of the answer."""
 
     name: str
-    """What it is about."""
+    """Its subject."""
     sentence: str
     why: tuple[str, ...] = ()
-    """What it stands on, a sentence each."""
+    """Its reasons, a sentence each."""
     sure: bool = True
     """Whether it answers the question."""
     doubts: tuple[str, ...] = ()
-    """What was found that undoes it, ``cache-read: 0 % of the bytes …``; then it is not sure."""
+    """The findings that undo it, ``cache-read: 0 % of the bytes …``; then it is not sure."""
     curve: tuple[str, str] | None = None
     """Operation and group that it is of, where it is of one."""
 

@@ -70,11 +70,7 @@ def blocks_of(table: Table, width: int) -> list[Table]:
             taken = widths[0]
         blocks[-1].append(column)
         taken += more
-    return [_columns(table, block) for block in blocks] if len(blocks) > 1 else [table]
-
-
-def _columns(table: Table, block: list[int]) -> Table:
-    return Table(tuple(table.columns[at] for at in block), tuple(tuple(row[at] for at in block) for row in table.rows))
+    return [table.only(block) for block in blocks] if len(blocks) > 1 else [table]
 
 
 def _widths(table: Table) -> list[int]:

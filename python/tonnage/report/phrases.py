@@ -47,12 +47,12 @@ _STATES = {
 
 
 def state(analysis: Analysis) -> str | None:
-    """That a run is not whole; None where it is."""
+    """Says that a run is not whole; None where it is."""
     return _STATES.get(analysis.state)
 
 
 def as_they_are(altered: str) -> str:
-    """That files of a run are not those that were sealed: ``trials.jsonl was altered since …``."""
+    """Says that files of a run are not those that were sealed: ``trials.jsonl was altered since …``."""
     return f"{altered}: what follows is of the files as they are now; see tonnage verify"
 
 
@@ -86,7 +86,7 @@ def explained(findings: Sequence[Finding]) -> str:
 
 def tasks(number: int) -> str:
     """Returns text such as ``1 task``, ``6 tasks``."""
-    return f"{number} {'task' if number == 1 else 'tasks'}"
+    return units.plural(number, "task")
 
 
 def number(value: int) -> str:

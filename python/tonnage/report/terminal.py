@@ -77,7 +77,7 @@ class _Blocks:
             self.more(more)
 
     def more(self, number: int) -> None:
-        """What was left out."""
+        """The lines that were left out."""
         self.line(f"{GAP} and {phrases.number(number)} more: {self._elsewhere} all")
 
     def line(self, text: str, style: str = "") -> None:
@@ -245,7 +245,7 @@ def clipped(table: Table, most: int = ROWS_MOST) -> Table:
 
 
 def lines_of(tables: Sequence[Titled]) -> int:
-    """So many lines they would take, each clipped."""
+    """The lines that they would take, each clipped."""
     return sum(min(len(content.rows), ROWS_MOST) + AROUND for _, content in tables)
 
 

@@ -276,7 +276,7 @@ def holds(state: Path) -> bool:
             f"cannot find out whether a mover runs with the state {state}: {error.strerror}; hint: ask as its user"
         ) from None
     try:
-        # Shared, and for this moment: who wants it for himself tries again.
+        # A shared lock, for a moment: a mover that wants it exclusively tries again.
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

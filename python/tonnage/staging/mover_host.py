@@ -134,7 +134,7 @@ class Host:
         self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         with self._opened:
-            # Who asks is answered until nothing is written any more.
+            # The socket answers until nothing is written any more.
             if self._started and not self.mover.wait(0):
                 self.mover.stop(0)
                 self.mover.wait(_HALT_S)

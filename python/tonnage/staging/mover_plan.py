@@ -100,7 +100,7 @@ class StagePlan(BaseModel):
 
     @classmethod
     def load(cls, state: Path) -> StagePlan | None:
-        """What was saved; None where there is nothing that can be read: the journal is what matters."""
+        """Reads the saved plan; None where none can be read: the journal is what matters."""
         try:
             return cls.model_validate_json((state / FILE).read_text(encoding="utf-8"))
         except (OSError, ValidationError, UnicodeDecodeError):

@@ -115,14 +115,15 @@ def refuse_taken(entry: Registered) -> None:
             continue
         if found.name == entry.name:
             raise _refused_name(entry.name, found)
-        if found.direction == entry.direction and _same(found.local, entry.local):
+        if found.direction == entry.direction and same_tree(found.local, entry.local):
             raise RequestError(
                 f"mover {found.name} (process {found.pid}) works on {entry.local} already, with its state in "
                 f"{found.state}; hint: stop it first"
             )
 
 
-def _same(one: Path, other: Path) -> bool:
+def same_tree(one: Path, other: Path) -> bool:
+    """Whether both paths lead to one directory, or are equal where one cannot be asked."""
     try:
         return one.samefile(other)
     except OSError:
@@ -205,7 +206,7 @@ def _read(file: Path) -> Registered | None:
 
 @contextmanager
 def _locked() -> Iterator[Path]:
-    """The place, for one process at a time; who has it may remove it where it is empty."""
+    """Locks the directory of entries; the process that has it may remove it where it is empty."""
     directory, place = _opened_directory()
     try:
         yield place

@@ -46,7 +46,7 @@ class Signals:
         signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
 
     def wait(self, timeout_s: float) -> EndRequest | None:
-        """What was asked within the time; None too when a child has ended."""
+        """Returns the request that came within the time; None also when a child has ended."""
         found = signal.sigtimedwait((*ENDING, signal.SIGCHLD), timeout_s)
         # Stopped and continued in the last moment of the wait, Python hands out what was never filled in.
         if found is None or found.si_signo not in ENDING:
@@ -147,7 +147,7 @@ class Ended:
     moving_ns: int
     """The part of it in which something was moved."""
     asked: EndRequest | None
-    """Who wanted it to end, if that is why."""
+    """The request that ended it; None where it ended for another reason."""
     application: int | None = None
     """Its exit status as a shell would say it."""
 

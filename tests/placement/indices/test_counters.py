@@ -10,10 +10,9 @@ from dataclasses import asdict, replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from proc_files import Server, scrape
 from tonnage.placement.indices import kernel_files, node_exporter
 from tonnage.placement.indices.reading import Counters, comparable, counted, reading_between
-
-from .proc_files import Server, scrape
 
 AT_S = 1_795_294_120.0
 

@@ -8,8 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-from .exporter import until
+from waiting import wait_until
 
 LAUNCHER = Path(__file__).resolve().parents[3] / "tonnage"
 SITE = 'scheduler = "local"\n[[server]]\nname = "s1"\nindices = "ssh:h1"\n'
@@ -44,10 +43,10 @@ def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_the_ssh_of_a_host_that_hangs_ends_with_its_children(tmp_path: Path, hanging: str, number: int) -> None:
     with subprocess.Popen([LAUNCHER, "load", "--watch"], cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
-        until(lambda: left(hanging) == 1)
+        wait_until(lambda: left(hanging) == 1)
         process.send_signal(number)
         process.wait(240)
-    until(lambda: left(hanging) == 0)
+    wait_until(lambda: left(hanging) == 0)
 
 
 def test_a_host_that_hangs_is_asked_once_at_a_time(tmp_path: Path, hanging: str) -> None:

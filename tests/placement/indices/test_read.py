@@ -13,16 +13,16 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import exporter as ways
 import pytest
+from exporter import Exporter, exporter
+from proc_files import Server, scrape
 from tonnage.placement.indices.index_reader import Cache, CacheEntry, IndexedServer, fresh_indices, read_indices
 from tonnage.placement.indices.node_exporter import fetch
 from tonnage.placement.indices.reading import Reading, SourceError
 from tonnage.placement.site import Policy
 from tonnage.placement.site import Server as Named
-
-from . import exporter as ways
-from .exporter import Exporter, exporter, until
-from .proc_files import Server, scrape
+from waiting import wait_until
 
 S = 10**9
 POLICY = Policy()
@@ -213,7 +213,7 @@ def test_an_answer_that_comes_too_late_is_there_for_the_next_caller() -> None:
     with exporter(ways.late(0.4, ways.tells(Running()))) as server:
         (first,) = read(server.address, wait_ns=50 * 10**6)
         assert first.problem == "it did not answer within 50 ms" and first.cpus is None
-        until(lambda: Cache().get("rcss1", server.address).counters is not None)
+        wait_until(lambda: Cache().get("rcss1", server.address).counters is not None)
         assert server.asked == 1
 
 
@@ -244,7 +244,7 @@ def decide(server: Exporter, now_s: float) -> float:
 
 def test_a_server_that_was_too_slow_is_asked_by_a_process_that_outlives_the_command() -> None:
     let = threading.Event()
-    with exporter(ways.held(let, ways.tells(Running()))) as server:
+    with exporter(ways.when_set(let, ways.tells(Running()))) as server:
         now_s = time.time()
         decide(server, now_s)
         assert server.asked == 1 and Cache().get("rcss1", server.address).counters is None
@@ -253,7 +253,7 @@ def test_a_server_that_was_too_slow_is_asked_by_a_process_that_outlives_the_comm
         # Others leave it to that process until it is time to ask again.
         assert not Cache().get("rcss1", server.address).is_due(now_s, POLICY.index_refresh)
         let.set()
-        until(lambda: rates(server) is not None)
+        wait_until(lambda: rates(server) is not None)
         assert server.asked == 3 and abs((rates(server) or 0) - 500) < 60
 
 

@@ -75,7 +75,7 @@ def _model(target: str) -> str:
 
 
 class Sort(NamedTuple):
-    """What is never mixed, whatever the factors: points of two sorts are of two things."""
+    """Properties that separate points whatever their factors: points of two sorts are never mixed."""
 
     storage: str
     """Empty where storages are what is compared."""

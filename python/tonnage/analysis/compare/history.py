@@ -21,7 +21,7 @@ from tonnage.analysis.statistics.intervals import CONFIDENCE
 from tonnage.records import Run
 
 _Key = tuple[Sort, str, str, int, str]
-"""What is never mixed, operation, group, tasks and metric: runs that have all of it alike make one series."""
+"""The sort, operation, group, tasks and metric: runs in which all of them are equal make one series."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,11 @@ class Dated:
     time: str | None
     """ISO 8601 UTC; None where its records do not say, as of some imported files."""
     differences: tuple[Difference, ...] = ()
-    """What is not as in the run before on the same storage; of the first on it, in the run before."""
+    """The differences from the run before on the same storage; for the first on it, from the run before."""
     per: str | None = None
     """What its rates were divided by, ``60 disks``; None: by nothing."""
     storage: str = ""
-    """What it measured, as the first run on it called it: runs on two storages are never in one series."""
+    """The storage that it measured, named as in the first run on it: two storages are never in one series."""
 
 
 @dataclass(frozen=True, slots=True)

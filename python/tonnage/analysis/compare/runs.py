@@ -37,6 +37,7 @@ from tonnage.analysis.results import Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, Noise, pooled_noise
 from tonnage.errors import RequestError
 from tonnage.records import Run
+from tonnage.units import plural
 
 THRESHOLD = 0.02
 """A change below this does not matter in practice, however certain it is."""
@@ -283,7 +284,7 @@ def _divisor(bases: Sequence[Basis]) -> str:
 
 def named(op: str, group: str, tasks: int) -> str:
     """Returns text such as ``write, direct no, 4 tasks``."""
-    return ", ".join(filter(None, (op, group, f"{tasks} task{'s' if tasks != 1 else ''}")))
+    return ", ".join(filter(None, (op, group, plural(tasks, "task"))))
 
 
 @dataclass(frozen=True, slots=True)

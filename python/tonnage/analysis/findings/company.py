@@ -10,7 +10,7 @@ from tonnage.analysis.figure_texts import some
 from tonnage.analysis.findings.finding_rules import Evidence, finding, subject
 from tonnage.analysis.results import Finding
 from tonnage.records.line_types import Json
-from tonnage.units import duration, operations, share
+from tonnage.units import duration, operations, plural, share
 
 SHORT_NS = 2 * 10**9
 """In shorter trials a company that is behind is not yet in the way as much as it will be."""
@@ -64,7 +64,7 @@ def company_not_measured(evidence: Evidence) -> Iterator[Finding]:
         return
     yield Finding(
         "company-not-measured",
-        f"{len(missing)} pair{'s' if len(missing) > 1 else ''} of workloads",
+        f"{plural(len(missing), 'pair')} of workloads",
         f"{_remedy(evidence, campaign)} would give an interval; fewer than {LEAST_BLOCKS} trials both alone and beside "
         f"it have {some(missing, 4)}",
         "Ratios of these pairs, where there are any, are of single trials: measure longer, or fewer workloads.",

@@ -7,11 +7,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from tonnage.analysis.balance import UNEVEN, largest
-from tonnage.analysis.figure_texts import count, some
+from tonnage.analysis.figure_texts import some
 from tonnage.analysis.findings.finding_rules import Evidence, finding, subject
 from tonnage.analysis.hosts import by_host, devices_of, host_rates, tasks_on, work_of
 from tonnage.analysis.results import DevicePart, Devices, Finding, Point
-from tonnage.units import BANDWIDTH, rate_text, share
+from tonnage.units import BANDWIDTH, plural, rate_text, share
 
 SLOW = 0.75
 """Share of the other devices' median rate below which a device is slow."""
@@ -44,12 +44,12 @@ def _slow_devices(found: Devices, slow: Sequence[tuple[DevicePart, float]]) -> F
         part.median_bytes_per_s for part in found.parts if part is not worst and part.median_bytes_per_s
     )
     rate = worst.median_bytes_per_s or 0.0
-    more = f", and {count(len(slow) - 1, 'other')} as well" if len(slow) > 1 else ""
+    more = f", and {plural(len(slow) - 1, 'other')} as well" if len(slow) > 1 else ""
     return Finding(
         "straggler-device",
         subject(found.op, found.group, found.tasks),
         f"tasks on {worst.device} moved {rate_text(rate)}, {share(rate / middle)} of the other devices' median, "
-        f"in each of {count(len(worst.rates), 'repetition')}{more}",
+        f"in each of {plural(len(worst.rates), 'repetition')}{more}",
         "That device or its server is slower: compare it by itself (`device`), and look at what else uses it.",
     )
 
@@ -64,7 +64,7 @@ def uneven_osds(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "uneven-osds",
             subject(found.op, found.group, found.tasks),
-            f"osd.{busiest.osd} took {share(busiest.share)} of the bytes of {count(found.objects, 'object')}, "
+            f"osd.{busiest.osd} took {share(busiest.share)} of the bytes of {plural(found.objects, 'object')}, "
             f"{found.busiest:.3g} times its fair share; random draws stay below {found.most:.3g} times in 95 of 100",
             "Look at the weights of the OSDs, at the number of placement groups and at the balancer; few objects on "
             "few groups stay uneven whatever is done.",
@@ -114,7 +114,7 @@ def load_present(evidence: Evidence) -> Iterator[Finding]:
     waiting = ((before.get("pressure") or {}).get("io") or {}).get("some_avg10") or 0.0
     reasons = []
     if load > LOAD_PER_CPU * processors:
-        reasons.append(f"the load average was {load:.2g} on {count(processors, 'processor')}")
+        reasons.append(f"the load average was {load:.2g} on {plural(processors, 'processor')}")
     if waiting > IO_PRESSURE:
         reasons.append(f"processes waited for I/O {waiting:.0f} % of the time")
     if reasons:
@@ -175,7 +175,7 @@ def same_device(evidence: Evidence) -> Iterator[Finding]:
     pinned = (stripe.get("wanted") or {}).get("osts") and not stripe.get("problems")
     if pinned or (spreads and len(paths) == len(directories)):
         return  # each directory may well be on a device of its own, whatever its number says
-    what = count(len(set(numbers)), "file-system device")
+    what = plural(len(set(numbers)), "file-system device")
     yield Finding(
         "same-device",
         str(evidence.target.get("name") or "target"),
@@ -197,7 +197,7 @@ def notes(evidence: Evidence) -> Iterator[Finding]:
         records = list(dict.fromkeys(record for record, _ in places if record))
         yield Finding(
             code,
-            count(len(records), "trial") if records else str(evidence.target.get("name") or "target"),
+            plural(len(records), "trial") if records else str(evidence.target.get("name") or "target"),
             places[0][1],
             _ADVICE.get(code, "A fallback was taken: the figures are those of the fallback."),
         )
@@ -228,7 +228,7 @@ def straggler_host(evidence: Evidence) -> Iterator[Finding]:
             "straggler-host",
             subject(op, group),
             f"tasks on {some(slow)} had {share(worst)} of the median host's rate "
-            f"(in {len(lagged[slow[0]])} of {count(taken[slow[0]], 'trial')})",
+            f"(in {len(lagged[slow[0]])} of {plural(taken[slow[0]], 'trial')})",
             "The phase ends with that host: look at its network, mounts, load and memory, or leave it out with `hosts` "
             "and see whether the rate of all goes up.",
         )
@@ -272,7 +272,7 @@ def unequal_ranks(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "unequal-ranks",
             subject(op, group, tasks),
-            f"{count(len(few), 'host')} ({some(few)}) had {count(fewest, 'task')} where others had up to {most}",
+            f"{plural(len(few), 'host')} ({some(few)}) had {plural(fewest, 'task')} where others had up to {most}",
             "Hosts with fewer tasks end early or move less, and the rate of all is that of an uneven load: give a "
             "number of tasks that the hosts divide, or the same number of ranks to each.",
         )

@@ -19,6 +19,7 @@ from tonnage.analysis.snapshots import SnapshotCost
 from tonnage.errors import RequestError
 from tonnage.records import Run, Tasks, Trials
 from tonnage.records.line_types import EventLine, Json, SettingValues, TrialLine
+from tonnage.units import plural
 
 if TYPE_CHECKING:
     from tonnage.records.trial_columns import Numbers
@@ -113,7 +114,7 @@ def subject(op: str, group: str = "", tasks: int | None = None) -> str:
     """What a finding is about: ``read``, ``write, access random, 8 tasks``."""
     parts = [op, *([group] if group else [])]
     if tasks is not None:
-        parts.append(f"{tasks} task{'s' if tasks != 1 else ''}")
+        parts.append(plural(tasks, "task"))
     return ", ".join(parts)
 
 

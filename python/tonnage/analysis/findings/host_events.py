@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tonnage.analysis.figure_texts import count, some
+from tonnage.analysis.figure_texts import some
 from tonnage.analysis.findings.finding_rules import Evidence, finding
 from tonnage.analysis.results import Finding
 from tonnage.records.line_types import TrialLine
-from tonnage.units import share, size_text, time_text
+from tonnage.units import plural, share, size_text, time_text
 
 MEMORY_STALL = 0.05
 """Share of a trial in which some process waited for memory."""
@@ -37,7 +37,7 @@ def memory_pressure(evidence: Evidence) -> Iterator[Finding]:
     yield Finding(
         "memory-pressure",
         some(pressed.records),
-        f"in {count(len(pressed), 'trial')} {' and '.join(said)}",
+        f"in {plural(len(pressed), 'trial')} {' and '.join(said)}",
         "Writes then wait until memory is free, and reads lose what was cached: measure with fewer tasks, smaller "
         "buffers or past the cache, or read these figures as those of a host without memory to spare.",
     )
@@ -56,7 +56,7 @@ def processor_stolen(evidence: Evidence) -> Iterator[Finding]:
     yield Finding(
         "processor-stolen",
         some(robbed.records),
-        f"in {count(len(robbed), 'trial')} the hypervisor gave up to {share(float(shares[worst]))} of the processors' "
+        f"in {plural(len(robbed), 'trial')} the hypervisor gave up to {share(float(shares[worst]))} of the processors' "
         f"time to others ({robbed.records[worst]})",
         "Other machines share these processors, and nothing here sees them: repeat when they are quiet, and trust "
         "ratios of interleaved trials more than any single figure.",
@@ -83,7 +83,7 @@ def clock(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "clock",
             some(stepped.records),
-            f"the wall clock was set by up to {time_text(int(step_ns.max()))} during {count(len(stepped), 'trial')}",
+            f"the wall clock was set by up to {time_text(int(step_ns.max()))} during {plural(len(stepped), 'trial')}",
             "Durations and rates are not touched; dates of records, and what is lined up with other logs, are. Let the "
             "clock be steered (chrony, ntpd) and not set.",
         )

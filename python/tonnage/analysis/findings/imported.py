@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 from tonnage.analysis.applications import applications_of
-from tonnage.analysis.figure_texts import count, some
+from tonnage.analysis.figure_texts import some
 from tonnage.analysis.findings.finding_rules import Evidence, finding
 from tonnage.analysis.results import Finding
 from tonnage.records import headline
-from tonnage.units import duration, rate_text, share
+from tonnage.units import duration, plural, rate_text, share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ def unit_mismatch(evidence: Evidence) -> Iterator[Finding]:
             f"{'operations' if counted else 'bytes'} and time give {f'{own:.0f}/s' if counted else rate_text(own)}, "
             f"{factor} {'less' if ratio > 1 else 'more'}"
             + (f": the ratio of {cause} is {name}" if cause else ", which no unit explains")
-            + f"; in {count(len(lines), 'trial')}",
+            + f"; in {plural(len(lines), 'trial')}",
             "The figures here are counts over time, not the stated rate. Find out which of the file's columns has the "
             "wrong unit, or was changed after it was measured, before anything is compared with it.",
         )
@@ -98,7 +98,7 @@ def damaged_file(evidence: Evidence) -> Iterator[Finding]:
     if problems:
         yield Finding(
             "damaged-file",
-            count(len(problems), "place"),
+            plural(len(problems), "place"),
             "; ".join(problems[:3])
             + (f"; and {len(problems) - 3} more, in manifest.json" if len(problems) > 3 else ""),
             "What was understood is here: see whether the rest is missing from the file, or was never measured.",

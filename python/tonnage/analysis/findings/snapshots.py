@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tonnage.analysis.figure_texts import count
 from tonnage.analysis.findings.finding_rules import Evidence, finding
 from tonnage.analysis.results import Finding
 from tonnage.analysis.snapshots import Rounds, SnapshotCost
 from tonnage.analysis.statistics.fixed_cost import COSTS, UNCHANGED, Change
-from tonnage.units import share, size_text, three_digits, time_text
+from tonnage.units import plural, share, size_text, three_digits, time_text
 
 FIXED_SHARE = 0.10
 """Of a round without a snapshot, where it is the largest share: less of it is lost among the noise of most storages."""
@@ -47,7 +46,7 @@ def _share_text(of_it: float) -> str:
 
 
 def _round(rounds: Rounds) -> str:
-    return f"of {size_text(rounds.bytes)} by {count(rounds.tasks, 'task')}"
+    return f"of {size_text(rounds.bytes)} by {plural(rounds.tasks, 'task')}"
 
 
 def _changes(found: SnapshotCost) -> str:

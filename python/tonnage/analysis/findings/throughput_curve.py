@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tonnage.analysis.figure_texts import count, some, speed
+from tonnage.analysis.figure_texts import some, speed
 from tonnage.analysis.findings.finding_rules import Evidence, finding, subject
 from tonnage.analysis.findings.links import iperf3_limited
 from tonnage.analysis.load_line.curve_hypotheses import UNLIKELY, nearest_law
 from tonnage.analysis.load_line.estimate import curve_of
 from tonnage.analysis.points import cpu_ns_of
 from tonnage.analysis.results import Finding, Point
-from tonnage.units import BANDWIDTH, share, time_text
+from tonnage.records.line_types import processors_of
+from tonnage.units import BANDWIDTH, plural, share, time_text
 
 CLIENT_SHARE = 0.5
 """The generator's own cost is within a factor of two of the whole."""
@@ -45,7 +46,7 @@ def odd_curve(evidence: Evidence) -> Iterator[Finding]:
                 "odd-curve",
                 subject(op, group),
                 f"no law of throughput over tasks fits: the nearest is off by {100 * nearest.off:+.0f} % at "
-                f"{count(nearest.tasks, 'task')}, where the noise of a trial is {share(nearest.noise)}",
+                f"{plural(nearest.tasks, 'task')}, where the noise of a trial is {share(nearest.noise)}",
                 "A step, a dip or a loss at some numbers of tasks has a cause of its own: nodes that fill one after "
                 "the other, stripes, a lock. The load line rests on the measured numbers alone; sweep those between.",
             )
@@ -88,8 +89,7 @@ def _generator_share(evidence: Evidence, point: Point) -> str | None:
 def _busy_processors(evidence: Evidence, point: Point) -> str | None:
     if point.kind == "command":
         return None  # busy processors are what a program is for
-    host = evidence.run.manifest.get("host") or {}
-    processors = host.get("cpus_allowed") or host.get("cpu_count")
+    processors = processors_of(evidence.run.manifest)
     lines = evidence.trials.named(point.records)
     used_ns, elapsed_ns = cpu_ns_of(lines), lines.total("elapsed_ns")
     if not processors or used_ns is None or not elapsed_ns:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from tonnage.analysis.figure_texts import count, some
+from tonnage.analysis.figure_texts import some
 from tonnage.analysis.findings.finding_rules import Evidence, finding, subject
 from tonnage.analysis.findings.links import above_link
 from tonnage.analysis.results import Finding, Point
@@ -13,7 +13,7 @@ from tonnage.analysis.transfer_sizes import Ceiling, ceilings_at
 from tonnage.records.line_types import TrialLine
 from tonnage.records.lines import COLD_SHARE
 from tonnage.records.phase_results import VerifyResult
-from tonnage.units import BANDWIDTH, rate_text, share, size_text, three_digits, time_text
+from tonnage.units import BANDWIDTH, plural, rate_text, share, size_text, three_digits, time_text
 
 ABOVE_CEILING = 1.05
 """A figure this many times a measured ceiling is above it, not beside it."""
@@ -33,7 +33,7 @@ def trial_failed(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "trial-failed",
             phase if purpose in ("measure", phase) else f"{phase} ({purpose})",
-            f"{count(len(lines), 'trial')} failed ({records}): {lines[0].get('reason') or 'no reason recorded'}",
+            f"{plural(len(lines), 'trial')} failed ({records}): {lines[0].get('reason') or 'no reason recorded'}",
             "Their figures are left out. Find the cause before trusting the rest: first_error says where it was.",
         )
 
@@ -57,7 +57,7 @@ def damaged_data(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "damaged-data",
             record,
-            f"{count(verify['damaged_operations'], 'operation')} read back other bytes than were written{where}",
+            f"{plural(verify['damaged_operations'], 'operation')} read back other bytes than were written{where}",
             "This storage returned wrong data. Stop using it for anything you need, and show its vendor this record.",
         )
 
@@ -156,8 +156,8 @@ def holes(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(
                 "holes",
                 subject(op, group),
-                f"in {len(shares)} of {count(len(caches), 'trial')} up to {share(max(shares))} of the files was holes, "
-                "which no block holds",
+                f"in {len(shares)} of {plural(len(caches), 'trial')} up to {share(max(shares))} of the files was "
+                "holes, which no block holds",
                 "A hole reads as zeros at the speed of memory. Write the files whole before they are read.",
             )
 
@@ -215,6 +215,6 @@ def wrapped(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(
                 "wrapped",
                 subject(op, group),
-                f"in {again} of {count(every, 'trial')} tasks overwrote their block after its end",
+                f"in {again} of {plural(every, 'trial')} tasks overwrote their block after its end",
                 "Overwriting is not writing new data: give a larger block size, or a shorter trial.",
             )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterator, Sequence
 
-from tonnage.analysis.figure_texts import count, some
+from tonnage.analysis.figure_texts import some
 from tonnage.analysis.findings.finding_rules import Evidence, asked_rate, finding, subject
 from tonnage.analysis.load_line.trial_checks import RULE
 from tonnage.analysis.results import Finding, Point
 from tonnage.records import loop_rate
 from tonnage.records.line_types import EventLine
-from tonnage.units import BANDWIDTH, rate_text, share, time_text
+from tonnage.units import BANDWIDTH, plural, rate_text, share, time_text
 
 WARM_UP = 0.10
 """Difference between a whole trial and its steady window, in the median of a curve's trials."""
@@ -36,7 +36,7 @@ def stall(evidence: Evidence) -> Iterator[Finding]:
     yield Finding(
         "stall",
         some(records),
-        f"{count(len(stalls), 'stall')}, the longest {time_text(longest.get('duration_ns') or 0)} "
+        f"{plural(len(stalls), 'stall')}, the longest {time_text(longest.get('duration_ns') or 0)} "
         f"in {longest.get('record')}: a task completed nothing for at least 1 s",
         "No average shows this. Look at the time series, and at locks, leases or flushing on the servers then.",
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tonnage.analysis.figure_texts import count, some
+from tonnage.analysis.figure_texts import some
 from tonnage.analysis.findings.finding_rules import Evidence, asked_rate, finding, subject
 from tonnage.analysis.results import Finding, Point
 from tonnage.analysis.workflow import ALL_ENGINE, ENGINE
-from tonnage.units import rate_text, share, time_text
+from tonnage.units import plural, rate_text, share, time_text
 
 LATE = 0.98
 """Share of the asked rate below which the storage did not keep it."""
@@ -68,7 +68,7 @@ def lag(evidence: Evidence) -> Iterator[Finding]:
         yield Finding(
             "lag",
             subject(op, group),
-            f"with {count(worst.follow.readers, 'reader')}, one read in a hundred came "
+            f"with {plural(worst.follow.readers, 'reader')}, one read in a hundred came "
             f"{time_text(worst.follow.lag['p99_ns'])} or more after its data was written; a reader was up to "
             f"{worst.follow.max_lag_bytes / 1e6:.3g} MB behind",
             "Readers do not keep up with the writer: give it a rate, or look at stalls, caches and locks between them.",

@@ -16,7 +16,7 @@ from tonnage.analysis.load_line.largest_number import largest_within
 from tonnage.analysis.results import Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval, pooled_noise, student_t
 from tonnage.records import Trials
-from tonnage.records.line_types import Json, Manifest, TrialLine
+from tonnage.records.line_types import Json, Manifest, TrialLine, is_simulated, processors_of
 from tonnage.records.phase_results import TrainingResult
 
 _STEPS_LEAST = 2
@@ -215,9 +215,7 @@ def trained_of(manifest: Manifest, points: Sequence[Point], trials: Trials) -> t
     for point in points:
         if point.kind == "training":
             groups.setdefault(point.group, []).append(point)
-    host = manifest.get("host") or {}
-    processors = host.get("cpus_allowed") or host.get("cpu_count")
-    simulated = (manifest.get("target") or {}).get("kind") == "sim"
+    processors = None if is_simulated(manifest) else processors_of(manifest)
     search, campaign = manifest.get("accelerators"), manifest.get("campaign") or {}
     found = []
     for group, own in groups.items():
@@ -225,7 +223,7 @@ def trained_of(manifest: Manifest, points: Sequence[Point], trials: Trials) -> t
             _fed_point(
                 point,
                 list(trials.named(point.records)),
-                None if simulated else processors,
+                processors,
                 epoch_utilisation_of if search else utilisation_of,
             )
             for point in own

@@ -16,7 +16,7 @@ from functools import lru_cache
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from tonnage.analysis.figure_texts import count, speed
+from tonnage.analysis.figure_texts import speed
 from tonnage.analysis.load_line.curve_hypotheses import Curve, hypotheses
 from tonnage.analysis.load_line.trial_checks import ENDED_BY_FAILURE, stopped_by, two_speeds
 from tonnage.analysis.results import LoadLine, Point
@@ -28,7 +28,7 @@ from tonnage.analysis.statistics.intervals import (
     student_t,
 )
 from tonnage.records.line_types import TrialLine
-from tonnage.units import BANDWIDTH, rate_text, share, time_text
+from tonnage.units import BANDWIDTH, plural, rate_text, share, time_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,7 +43,7 @@ WITHIN = 0.95
 BEYOND = 2
 """The largest measured number of tasks is at least so many times the knee."""
 _PRIOR_NOISE, _PRIOR_WEIGHT = 0.01, 1.0
-"""What is believed about the noise of a trial before any repetition: 1 %, worth one of them."""
+"""The prior for the noise of a trial: 1 %, with the weight of one repetition."""
 _SHARED_WEIGHT = 6.0
 """How many repetitions the noise of all points is worth beside a point's own."""
 _DRAWS = 2000
@@ -336,7 +336,7 @@ def _why_not(curve: Curve, values: Mapping[int, Sequence[float]], knee: tuple[in
     if high * BEYOND > top and low * BEYOND <= top:
         return (
             f"throughput may still rise at {top} tasks: it is too noisy to tell whether 95 % of it needs "
-            f"{count(low, 'task')} or {high}; a longer --budget, or {more}, may show it"
+            f"{plural(low, 'task')} or {high}; a longer --budget, or {more}, may show it"
         )
     if (curve.tasks > high).sum() < _CONFIRMING:
         return (
@@ -345,7 +345,7 @@ def _why_not(curve: Curve, values: Mapping[int, Sequence[float]], knee: tuple[in
         )
     if high * BEYOND > top:
         return (
-            f"the points beyond {count(high, 'task')} lie too close to it to show that throughput no longer rises; "
+            f"the points beyond {plural(high, 'task')} lie too close to it to show that throughput no longer rises; "
             f"{more} may show it"
         )
     return ""
@@ -411,8 +411,9 @@ def sustained(found: Estimate, rates: Sequence[float], longer: float, tasks: int
 def _contradicted(found: Estimate, short: float, long: float, tasks: int) -> Estimate:
     """``found`` where trials that only lasted longer went faster: what the short ones say is of another state."""
     why = (
-        f"{count(tasks, 'task')} went at {rate_text(short)} in short trials and at {rate_text(long)} in long ones: the "
-        "storage changed meanwhile, or is that slow to come up to speed; a longer --budget, or another hour, may tell"
+        f"{plural(tasks, 'task')} went at {rate_text(short)} in short trials and at {rate_text(long)} in long ones: "
+        "the storage changed meanwhile, or is that slow to come up to speed; "
+        "a longer --budget, or another hour, may tell"
     )
     return replace(found, reached=False, knee=None, why=why)
 
@@ -422,7 +423,7 @@ def without_plateau(found: Estimate, before: float, after: float, tasks: int, el
     if not found.reached:
         return found
     why = (
-        f"within {time_text(elapsed_ns)} on end {count(tasks, 'task')} came from {rate_text(before)} to "
+        f"within {time_text(elapsed_ns)} on end {plural(tasks, 'task')} came from {rate_text(before)} to "
         f"{rate_text(after)}: a buffer was full, or the storage changed meanwhile; a longer --budget may show what it "
         "keeps up"
     )
@@ -467,13 +468,13 @@ def load_line(
 
 def _not_reached(found: Estimate, points: Sequence[Point], top: int) -> str:
     if stopped_by(points) == "failed":
-        return f"not shown: {ENDED_BY_FAILURE}, up to {count(top, 'task')} measured"
-    return f"not reached within {count(top, 'task')}: {found.why}"
+        return f"not shown: {ENDED_BY_FAILURE}, up to {plural(top, 'task')} measured"
+    return f"not reached within {plural(top, 'task')}: {found.why}"
 
 
 def _sentence(found: Estimate, of: Point, top: int) -> str:
     verb = "reaches" if found.knee == 1 else "reach"
-    tasks = f"{count(found.knee or 0, 'task')} [{found.knee_low}, {found.knee_high}]"
+    tasks = f"{plural(found.knee or 0, 'task')} [{found.knee_low}, {found.knee_high}]"
     beyond = "lose throughput" if found.declines else "only add latency"
     if found.slower and not found.declines:
         beyond += f", but {_listed(found.slower)} lose throughput"

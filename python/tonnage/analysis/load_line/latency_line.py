@@ -22,7 +22,6 @@ from functools import lru_cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
-from tonnage.analysis.figure_texts import count
 from tonnage.analysis.load_line.trial_checks import ENDED_BY_FAILURE, stopped_by, two_speeds
 from tonnage.analysis.results import LatencyLine, LoadLine, Point
 from tonnage.analysis.statistics.intervals import (
@@ -35,7 +34,7 @@ from tonnage.analysis.statistics.intervals import (
 from tonnage.records import Trials
 from tonnage.records.latency import least_operations
 from tonnage.records.line_types import Json, TrialLine
-from tonnage.units import BANDWIDTH, WIDE, rate_text, share, time_text
+from tonnage.units import BANDWIDTH, WIDE, plural, rate_text, share, time_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,7 +51,7 @@ OFFERED = "offered"
 """Purpose of a trial of an offered rate: it is no repetition of a point."""
 
 _PRIOR_NOISE, _PRIOR_WEIGHT = 0.01, 1.0
-"""What is believed about the noise of a trial before any repetition: 1 %, worth one of them."""
+"""The prior for the noise of a trial: 1 %, with the weight of one repetition."""
 _SHARED_WEIGHT = 6.0
 """How many repetitions the noise of all loads is worth beside a load's own."""
 _COMPARED = 0.97
@@ -361,9 +360,9 @@ class _AnswerText:
 
     def load(self, load: int) -> str:
         """``8 tasks``, ``1.2 GB/s offered to 8 tasks``."""
-        return (
-            f"{rate_text(load)} offered to {count(self.rates_with, 'task')}" if self.rates_with else count(load, "task")
-        )
+        if not self.rates_with:
+            return plural(load, "task")
+        return f"{rate_text(load)} offered to {plural(self.rates_with, 'task')}"
 
     def interval(self, low: int, high: int) -> str:
         return f"[{rate_text(low)}, {rate_text(high)}]" if self.rates_with else f"[{low}, {high}]"

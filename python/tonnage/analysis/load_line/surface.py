@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from tonnage.analysis.figure_texts import count, speed
+from tonnage.analysis.figure_texts import speed
 from tonnage.analysis.load_line.estimate import WITHIN
 from tonnage.analysis.load_line.trial_checks import TURNS, stopped_by
 from tonnage.analysis.results import LoadLine, Point, Surface, SurfaceSize
 from tonnage.records import Trials, loop_rates
+from tonnage.units import plural
 
 if TYPE_CHECKING:
     import numpy as np
@@ -156,11 +157,11 @@ def _line_of(surface: Surface, one: SurfaceSize, curve: Sequence[Point]) -> Load
 def _sentence(surface: Surface, one: SurfaceSize, of: Point) -> str:
     if one.reached:
         verb = "reaches" if one.tasks == 1 else "reach"
-        tasks = f"{count(one.tasks, 'task')} [{one.tasks_low}, {one.tasks_high}]"
+        tasks = f"{plural(one.tasks, 'task')} [{one.tasks_low}, {one.tasks_high}]"
         beyond = "lose throughput" if one.declines else "only wait"
         return f"{tasks} {verb} 95 % of the {speed(one.plateau_bytes_per_s, of)} plateau; more {beyond}"
     if one.tasks_high is None and 2 * one.tasks_low > surface.max_tasks:
-        return f"not reached within {count(surface.max_tasks, 'task')}: it takes at least {one.tasks_low}"
+        return f"not reached within {plural(surface.max_tasks, 'task')}: it takes at least {one.tasks_low}"
     ends = f"between {one.tasks_low} and {one.tasks_high}" if one.tasks_high else f"at least {one.tasks_low}"
     return f"not shown: {ends} tasks; a longer --budget may show it"
 

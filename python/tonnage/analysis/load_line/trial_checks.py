@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from tonnage.analysis.figure_texts import count
 from tonnage.analysis.results import Point
 from tonnage.records import Trials
 from tonnage.records.intervals import sums
 from tonnage.records.line_types import StopReason, TrialLine
-from tonnage.units import time_text
+from tonnage.units import plural, time_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -146,7 +145,7 @@ def too_short(curve: Mapping[int, Trials]) -> str:
         if slow:
             waits = [_wait_ns(line) for line in slow]
             return (
-                f"an operation with {count(tasks, 'task')} takes {time_text(median(waits))}, and a trial "
+                f"an operation with {plural(tasks, 'task')} takes {time_text(median(waits))}, and a trial "
                 f"{time_text(slow[0]['setting']['time_limit_ns'])}: too short to tell a rate; a longer --budget, a "
                 "smaller --transfer, or fewer tasks (--max-tasks) may show it"
             )
@@ -156,7 +155,7 @@ def too_short(curve: Mapping[int, Trials]) -> str:
             past_cache = lines[0]["setting"].get("storage") not in _ALWAYS_CACHED
             ways = "more room (--space), a longer --budget, or --direct yes"
             return (
-                f"a trial with {count(tasks, 'task')} was over in {time_text(median(over))}, with all that its files "
+                f"a trial with {plural(tasks, 'task')} was over in {time_text(median(over))}, with all that its files "
                 f"hold: too short to tell a rate; {ways if past_cache else 'more room (--space) or a longer --budget'} "
                 "may show it"
             )

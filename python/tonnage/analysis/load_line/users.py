@@ -14,7 +14,7 @@ from tonnage.analysis.load_line.largest_number import largest_within
 from tonnage.analysis.results import Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval
 from tonnage.records import Trials
-from tonnage.records.line_types import Json, Manifest, TrialLine
+from tonnage.records.line_types import Json, Manifest, TrialLine, is_simulated, processors_of
 
 _BUSY = 0.9
 """Of the processors: nobody moves more than that."""
@@ -123,9 +123,7 @@ def served_of(manifest: Manifest, points: Sequence[Point], trials: Trials) -> tu
     for point in points:
         if point.kind == "kv-cache":
             groups.setdefault(point.group, []).append(point)
-    host = manifest.get("host") or {}
-    simulated = (manifest.get("target") or {}).get("kind") == "sim"
-    processors = None if simulated else host.get("cpus_allowed") or host.get("cpu_count")
+    processors = None if is_simulated(manifest) else processors_of(manifest)
     search, campaign = manifest.get("users"), manifest.get("campaign") or {}
     found = []
     for group, own in groups.items():

@@ -30,7 +30,7 @@ _DAYS = _NORMAL_Z * DAYS_APART * math.sqrt(2)
 
 
 class Rated(Protocol):
-    """What is asked of a point of a curve over nodes: :class:`~tonnage.analysis.results.Point` has it."""
+    """The properties of a point that a curve over nodes needs: :class:`~tonnage.analysis.results.Point` has them."""
 
     @property
     def values(self) -> tuple[float, ...]: ...
@@ -176,7 +176,7 @@ def _last_behind(is_behind: Callable[[float], bool], furthest: float) -> float:
 _RISE = 0.05
 """Of what so many times the nodes could have given: a smaller difference between tiers tells nothing."""
 METRICS = {"write": "B/s", "read": "B/s", "open-write-close": "1/s"}
-"""What is compared between tiers, and in which unit."""
+"""The operations that are compared between tiers, and the metric of each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 
 from tonnage.campaign.company_trials import COMPANY, beside_setting, company_setting, offered_rate
 from tonnage.campaign.execute import executor_of
@@ -17,6 +16,7 @@ from tonnage.errors import MeasurementError
 from tonnage.records import event_lines, record_name, task_lines, trial_line
 from tonnage.records.line_types import CompanyLine, EventLine, TaskLine, TrialLine
 from tonnage.records.phase_specs import PhaseSpec
+from tonnage.units import utc_text
 
 LEAD_NS = 250_000_000
 """Company starts so much earlier: it is up to speed when the measured phase begins."""
@@ -121,6 +121,6 @@ class Companions:
         asked["pace"] = {"operations_per_s": offered}
         if runner.keep_operations:
             asked["operation_log"] = runner.keep_operations
-        started = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        started = utc_text()
         step = ensemble.prepare_beside(spec, other, asked, LEAD_NS)
         return Company(number, trial, beside, text, offered, alone, started, step, ensemble.host)

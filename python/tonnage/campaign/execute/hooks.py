@@ -77,7 +77,7 @@ class RunHooks:
 
     def __init__(self) -> None:
         self._begun: dict[str, str | None] = {}
-        """What was done once, and why it failed."""
+        """Hooks that ran once, and why each failed; None: it did not."""
         self._endings: dict[str, Callable[[], str | None]] = {}
 
     def once(self, name: str, begin: Callable[[], str | None]) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from typing import Any, Literal, Protocol, cast
 
 from tonnage.campaign.execute.hooks import RunHooks
@@ -35,6 +34,7 @@ from tonnage.records.file_names import promised
 from tonnage.records.line_types import DeviceItem, EventLine, HostEvents, TaskLine, TrialLine, WorkflowTask
 from tonnage.records.phase_results import PhaseResult
 from tonnage.records.phase_specs import PhaseSpec
+from tonnage.units import utc_text
 
 TICK_S = 0.1
 _BESIDE = ("measure", "sustain", "offered")
@@ -189,7 +189,7 @@ class PhaseRunner:
         ``harvest`` collects what programs left meanwhile, which is then part of the record.
         """
         purpose = purpose or trial.purpose
-        started = _now()
+        started = utc_text()
         self.announce(number, trial, setting, phase, purpose)
         ensemble = self.workspace.ensemble(setting)
         result: PhaseResult | None = None
@@ -272,7 +272,7 @@ class PhaseRunner:
 
         ``hosts``, filled by then: of each task, where it is not this one.
         """
-        started = _now()
+        started = utc_text()
         result, reason = act()
         line = trial.line(number, phase, started=started, result=result, reason=reason)
         here = [self.clock.host] * len(result["tasks"]) if result else []
@@ -342,7 +342,7 @@ class TrialRun:
 
     @property
     def target(self) -> Target:
-        """What it measures."""
+        """The target that it measures."""
         return self.phases.workspace.target
 
     @property
@@ -388,10 +388,6 @@ class TrialRun:
         now_ns = self.phases.clock.now_ns()
         event: EventLine = {"trial": self.number, "record": self.record(phase), "time_ns": now_ns, "kind": "hook"}
         self.phases.writer.append_events([{**event, "task": None, "name": name, "duration_ns": duration_ns}])
-
-
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _failed_company(beside: CompanyRecords | None) -> str | None:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 
 from tonnage.campaign.campaign_file import build_campaign
@@ -39,6 +38,7 @@ from tonnage.printable_text import typed
 from tonnage.records import Run, RunWriter, event_lines
 from tonnage.records.file_names import TRIALS
 from tonnage.records.line_types import SettingValues, TrialLine
+from tonnage.units import utc_text
 
 ANSWER_S = 20.0
 """How long one of the scheduler's tools may take."""
@@ -262,7 +262,7 @@ class _Submitter:
             raise RequestError(f"{problem} (job {entry.job} on {', '.join(ending.hosts) or 'an unknown host'})")
         self._refuse_unseen(entry, ending)
         why = problem or ": ".join(filter(None, (ending.reason, self._last_line(entry))))
-        now = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
+        now = utc_text("seconds")
         who = f"job {entry.job} ({entry.where()})"
         on = f" on {', '.join(ending.hosts)}" if ending.hosts else ""
         reason = f"{who} {ending.state}{on} at {now}: {why or 'the scheduler does not say why'}"
@@ -295,7 +295,7 @@ class _Submitter:
             )
 
     def _last_line(self, entry: Entry) -> str | None:
-        """Of what the job printed."""
+        """The last line that the job printed."""
         try:
             text = output_file(self.run.path, entry.batch.job).read_text(errors="replace")
         except OSError:
@@ -330,7 +330,7 @@ def record_lost(run: Path, schedule: Schedule, reason: str) -> list[TrialLine]:
         return []
     writer = RunWriter.reopen(run)
     number, done = _under_way(lines, trial)
-    now = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    now = utc_text()
     new = []
     for phase in trial.setting.phases:
         if phase in done:

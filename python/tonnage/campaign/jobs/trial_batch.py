@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import fcntl
 import os
 import re
@@ -10,7 +9,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
 
@@ -25,6 +23,8 @@ from tonnage.errors import RequestError
 from tonnage.records.file_names import TRIALS
 from tonnage.records.jobs_jsonl import append_job, job_lines, mend_jobs
 from tonnage.records.line_types import Json, StopReason, TrialLine
+from tonnage.toml_documents import near_match
+from tonnage.units import plural, utc_text
 
 
 def allocations_of(campaign: Campaign) -> list[Allocation]:
@@ -192,7 +192,7 @@ def check_site(campaign: Campaign, scheduler: Scheduler) -> None:
 
 def _check_tasks(campaign: Campaign, settings: Sequence[Setting], spread: Spread) -> None:
     """Refuses, before the job waits for its turn, what it would refuse when it starts."""
-    nodes, on = spread.nodes, f"{spread.nodes} node{'s' if spread.nodes != 1 else ''}"
+    nodes, on = spread.nodes, plural(spread.nodes, "node")
     for setting in settings:
         each, tasks = setting.tasks_per_node, setting.tasks
         if campaign.search is not None:
@@ -230,9 +230,8 @@ def _queue(name: str | None, queues: dict[str, Queue], scheduler: Scheduler) -> 
     if name is None:
         return next((queue for queue in queues.values() if queue.default), None)
     if name not in queues:
-        raise RequestError(
-            f"{scheduler.name} has no partition {name!r}; hint: {_near(name, queues) or '`tonnage queues` lists them'}"
-        )
+        hint = near_match(name, queues) or "`tonnage queues` lists them"
+        raise RequestError(f"{scheduler.name} has no partition {name!r}; hint: {hint}")
     if not queues[name].open:
         raise RequestError(f"the partition {name} takes no jobs now; hint: choose another one, or ask the site")
     return queues[name]
@@ -243,18 +242,12 @@ def _check_hosts(
 ) -> None:
     for host in allocation.hosts or ():
         if host not in hosts:
-            raise RequestError(
-                f"{scheduler.name} knows no host {host!r}; hint: {_near(host, hosts) or '`tonnage queues` lists them'}"
-            )
+            hint = near_match(host, hosts) or "`tonnage queues` lists them"
+            raise RequestError(f"{scheduler.name} knows no host {host!r}; hint: {hint}")
         if queue is not None and queue.hosts and host not in queue.hosts:
             raise RequestError(
                 f"{host} is not in the partition {queue.name}; hint: it has {', '.join(queue.hosts[:20])}"
             )
-
-
-def _near(name: str, known: dict[str, Queue] | dict[str, ClusterHost]) -> str:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def describe_jobs(campaign: Campaign, scheduler: Scheduler) -> list[str]:
@@ -267,11 +260,7 @@ def describe_jobs(campaign: Campaign, scheduler: Scheduler) -> list[str]:
     for allocation in allocations[:40]:
         spread = spread_of(campaign, allocation)
         queue = allocation.partition or campaign.job.partition or "the default partition"
-        hosts = (
-            ", ".join(allocation.hosts)
-            if allocation.hosts
-            else f"{spread.nodes} node{'s' if spread.nodes != 1 else ''}"
-        )
+        hosts = ", ".join(allocation.hosts) if allocation.hosts else plural(spread.nodes, "node")
         lines.append(
             f"          {queue}: {hosts}, {spread.per_node} process{'es' if spread.per_node != 1 else ''} each"
         )
@@ -301,7 +290,7 @@ class Entry:
 
     def where(self) -> str:
         """For people: which of the run's jobs this is."""
-        allocation = ", ".join(self.hosts) or f"{self.nodes} node{'s' if self.nodes != 1 else ''}"
+        allocation = ", ".join(self.hosts) or plural(self.nodes, "node")
         return f"{self.partition}: {allocation}" if self.partition else allocation
 
 
@@ -374,5 +363,4 @@ class Ledger:
         self._append(entry.batch.job, "ended", {"state": state, "reason": reason, "hosts": list(hosts)})
 
     def _append(self, number: int, event: str, about: Json) -> None:
-        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        append_job(self._run, {"number": number, "event": event, "time": now, **about})
+        append_job(self._run, {"number": number, "event": event, "time": utc_text(), **about})

@@ -161,7 +161,7 @@ class FilesSetting(Setting):
 
     @property
     def space_bytes(self) -> int:
-        """What is there at once, at most: a phase makes it, and a later one removes it."""
+        """The most bytes that exist at once: one phase makes files, a later one removes them."""
         file = -(-self.file_size // _BLOCK_BYTES) * _BLOCK_BYTES + _NAME_BYTES
         tree = self.operations_of("make-tree") * _BLOCK_BYTES
         files = self.operations_of("write") * file if self._writes_over else 0

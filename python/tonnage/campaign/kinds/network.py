@@ -14,6 +14,7 @@ from tonnage.campaign.kinds.kind import Factors, Setting, WorkloadSection, scale
 from tonnage.errors import RequestError
 from tonnage.field_types import Count, Delay, Name, Rate, Sweep, Time
 from tonnage.toml_documents import refuse, time_field, unit_field
+from tonnage.units import plural
 
 PHASE = "network"
 SECOND_NS = 10**9
@@ -69,7 +70,7 @@ class NetworkSetting(Setting):
 
     def describe(self) -> str:
         lasts = f"{self.duration_ns // SECOND_NS} s after {self.omit_ns // SECOND_NS} s"
-        each = f"{self.streams} stream{'s' if self.streams > 1 else ''}"
+        each = plural(self.streams, "stream")
         return f"{' '.join(self.pairs)}  {self.direction}  {each}  {lasts}"
 
 

@@ -17,7 +17,7 @@ from tonnage.field_types import Count, Length, Size, Sweep, Time, size_or_name
 from tonnage.published.training_models import checkpoint_sizes, training_models
 from tonnage.records.phase_specs import Delays
 from tonnage.toml_documents import refuse, time_field
-from tonnage.units import format_size, format_time
+from tonnage.units import format_size, format_time, plural
 
 PHASE = "train"
 DATASET = 4 << 30
@@ -154,7 +154,7 @@ class TrainingSetting(Setting):
 
     def describe(self) -> str:
         return (
-            f"{self.accelerators} accelerator{'s' if self.accelerators != 1 else ''}, {self.readers} readers each"
+            f"{plural(self.accelerators, 'accelerator')}, {self.readers} readers each"
             f"  batch {self.batch} × {format_size(self.sample_size)}  compute {format_time(self.compute_ns)}"
             f"  prefetch {self.prefetch}  {self.dataset_files} files  shuffle {self.shuffle}  direct {self.direct}"
             + (

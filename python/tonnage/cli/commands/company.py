@@ -53,7 +53,7 @@ COMMAND = Command(
 
 
 def campaign_of(arguments: Arguments) -> Campaign:
-    """What was typed, as a campaign."""
+    """Makes the campaign of the typed options."""
     from tonnage.campaign.company_campaign import company_campaign
 
     return company_campaign(

@@ -83,7 +83,7 @@ COMMAND = Command(
 def run(arguments: Arguments) -> int:
     """Exit code 0 where a crossover, or that there is none, can be said."""
     from tonnage.analysis.tiers.two_tiers import crossings
-    from tonnage.cli.runs import console, print_json
+    from tonnage.cli.runs import show_answer
     from tonnage.report.answers.crossover import answer
 
     if arguments.first == arguments.second:
@@ -101,16 +101,7 @@ def run(arguments: Arguments) -> int:
         found = _divided(found, arguments.per, (arguments.first, arguments.second))
     names = _targets(arguments.first, arguments.second)
     shown = [replace(one, fast=names[one.fast], slow=names[one.slow]) for one in found]
-    if arguments.out is not None:
-        from tonnage.report.page import write_answer
-
-        write_answer(answer(shown), arguments.out)
-    if arguments.json:
-        print_json({"crossings": [_answered(one) for one in found]})
-    else:
-        from tonnage.report.terminal import print_answer
-
-        print_answer(answer(shown), console())
+    show_answer(answer(shown), lambda: {"crossings": [_answered(one) for one in found]}, arguments)
     return 0
 
 

@@ -130,8 +130,9 @@ def _show(
 ) -> None:
     from dataclasses import replace
 
-    from tonnage.cli.runs import console, print_json
+    from tonnage.cli.runs import show_answer
     from tonnage.demand.profile import main_file_system
+    from tonnage.placement.demand_answer import demand_answer
     from tonnage.report.answers.demand import answer, replayed
 
     told = [_statement(one) for one in shares]
@@ -139,18 +140,7 @@ def _show(
     if deviations:
         table = replayed(main_file_system(uses[0], mount), deviations)
         shown = replace(shown, tables=(*shown.tables, table))
-    if arguments.out is not None:
-        from tonnage.report.page import write_answer
-
-        write_answer(shown, arguments.out)
-    if arguments.json:
-        from tonnage.placement.demand_answer import demand_answer
-
-        print_json(asdict(demand_answer(profile, shares, deviations)))
-    else:
-        from tonnage.report.terminal import print_answer
-
-        print_answer(shown, console())
+    show_answer(shown, lambda: asdict(demand_answer(profile, shares, deviations)), arguments)
 
 
 def _statement(one: LineShare) -> Statement:

@@ -14,7 +14,7 @@ from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError
 from tonnage.printable_text import columns
-from tonnage.units import parse_time, rate_text, size_text, three_digits
+from tonnage.units import parse_time, plural, rate_text, size_text, three_digits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,14 +131,10 @@ def _examine_hosts(arguments: Arguments) -> int:
 def _verdict(facts: SiteFacts, wrong: list[Complaint]) -> str:
     files = ", ".join(str(source.path) for source in facts.loaded.sources) or "no site file"
     cluster = facts.cluster
-    hosts = "that tells nothing" if cluster.problem else f"with {_count(len(cluster.hosts), 'host')}"
-    looked = f"{files}: {_count(len(facts.site.server), 'server')}, {cluster.name} {hosts}"
-    verdict = f"{_count(len(wrong), 'thing')} wrong" if wrong else "all is well"
+    hosts = "that tells nothing" if cluster.problem else f"with {plural(len(cluster.hosts), 'host')}"
+    looked = f"{files}: {plural(len(facts.site.server), 'server')}, {cluster.name} {hosts}"
+    verdict = f"{plural(len(wrong), 'thing')} wrong" if wrong else "all is well"
     return f"{looked}: {verdict}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def host_table(party: HostGroupFacts, complaints: Sequence[Complaint]) -> str:
@@ -203,7 +199,7 @@ def _spoilers(complaints: Sequence[Complaint]) -> list[str]:
 
 def _of_hosts(party: HostGroupFacts, complaints: Sequence[Complaint]) -> str:
     wrong = sum(one.wrong for one in complaints)
-    count = f"{len(party.hosts)} host{'' if len(party.hosts) == 1 else 's'}"
+    count = plural(len(party.hosts), "host")
     if wrong:
-        return f"{count}: {wrong} thing{'' if wrong == 1 else 's'} wrong"
+        return f"{count}: {plural(wrong, 'thing')} wrong"
     return f"{count}: nothing wrong" + (f", {len(complaints)} to mind" if complaints else "")

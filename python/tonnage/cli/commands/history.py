@@ -14,7 +14,7 @@ from tonnage.cli.shared_options import JSON, PAGE, SITE
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import MeasurementError, RequestError
-from tonnage.units import parse_share, parse_time
+from tonnage.units import parse_share, parse_time, plural
 
 _DAYS = re.compile(r"([0-9]{1,6})d")
 _DAY_S = 86400.0
@@ -111,7 +111,8 @@ def run(arguments: Arguments) -> int:
     from tonnage.analysis.compare.history import history_of
     from tonnage.analysis.compare.level_change import FEWEST
     from tonnage.analysis.compare.runs import THRESHOLD
-    from tonnage.cli.runs import console, failed_text, failing, once, print_json, runs_in, tell_undone
+    from tonnage.analysis.summary import plain
+    from tonnage.cli.runs import failed_text, failing, once, runs_in, show_answer, tell_undone
     from tonnage.report.answers.history import answer, unjudged
 
     groups = once([runs_in([path]) for path in arguments.runs])
@@ -121,18 +122,7 @@ def run(arguments: Arguments) -> int:
     owners = [[owner_of(run) for run in group] for group in groups]
     per = None if arguments.per is None else given_to(arguments.per, owners, "DIR")
     history = history_of(runs, THRESHOLD if arguments.threshold is None else arguments.threshold, per)
-    if arguments.out is not None:
-        from tonnage.report.page import write_answer
-
-        write_answer(answer(history), arguments.out)
-    if arguments.json:
-        from tonnage.analysis.summary import plain
-
-        print_json({"history": plain(history)})
-    else:
-        from tonnage.report.terminal import print_answer
-
-        print_answer(answer(history), console())
+    show_answer(answer(history), lambda: {"history": plain(history)}, arguments)
     for note in unjudged(history):
         print(f"tonnage: {note}", file=sys.stderr)
     if not history.series:
@@ -155,7 +145,6 @@ def run(arguments: Arguments) -> int:
 
 
 def _of_servers(arguments: Arguments) -> int:
-    from tonnage.analysis.figure_texts import count
     from tonnage.cli.runs import print_json
     from tonnage.cli.server_history import answer, text
     from tonnage.placement.server_load_lines import all_lines
@@ -170,7 +159,7 @@ def _of_servers(arguments: Arguments) -> int:
     kept = History().read()
     lines, notes = all_lines(site)
     if kept.damaged:
-        lost = count(kept.damaged, "line")
+        lost = plural(kept.damaged, "line")
         notes.append(f"{lost} of the history cannot be read; a watch that is killed while it writes leaves one")
     now_s = time.time()
     every = {one.server for one in reports(kept, site, (), now_s=now_s)}

@@ -189,7 +189,7 @@ COMMAND = Command(
 
 
 def campaign_of(arguments: Arguments) -> Campaign:
-    """What was typed, as a campaign."""
+    """Makes the campaign of the typed options."""
     from tonnage.campaign.campaign_file import probe_campaign
 
     return probe_campaign(

@@ -60,7 +60,7 @@ COMMAND = Command(
 def run(arguments: Arguments) -> int:
     """Exit code 2 where nothing can be said."""
     from tonnage.analysis.load_line.projection import project
-    from tonnage.cli.runs import console, print_json, sealed_run
+    from tonnage.cli.runs import sealed_run, show_answer
     from tonnage.report.answers.project import answer, normalised
 
     link = arguments.link
@@ -75,19 +75,14 @@ def run(arguments: Arguments) -> int:
         raise RequestError(f"of {refused[0].op} nothing can be said: {refused[0].why}")
     bases = [basis for basis in (arguments.per, link) if basis is not None]
     shown = answer(arguments.run_directory, found, refused, bases)
-    if arguments.out is not None:
-        from tonnage.report.page import write_answer
 
-        write_answer(shown, arguments.out)
-    if arguments.json:
+    def plain() -> dict[str, object]:
         projections: list[dict[str, object]] = []
         for one in found:
             points = [{"tasks": point.tasks, "median": point.median} for point in one.points]
             divided = [asdict(normalised(one, basis)) for basis in bases]
             projections.append({**asdict(one), "points": points, "normalised": divided})
-        print_json({"projections": projections, "refused": [asdict(one) for one in refused]})
-    else:
-        from tonnage.report.terminal import print_answer
+        return {"projections": projections, "refused": [asdict(one) for one in refused]}
 
-        print_answer(shown, console())
+    show_answer(shown, plain, arguments)
     return 0

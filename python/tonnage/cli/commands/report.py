@@ -82,19 +82,11 @@ def run(arguments: Arguments) -> int:
 
 
 def _of_storage(arguments: Arguments) -> int:
-    from tonnage.cli.runs import console, print_json
+    from tonnage.cli.runs import show_answer
     from tonnage.cli.storage_report import of_storage
     from tonnage.report.answers.storage import answer, as_object
-    from tonnage.report.terminal import print_answer
 
     name = None if arguments.storage == "auto" else arguments.storage
     found = of_storage([arguments.run_directory, *arguments.more], name)
-    if arguments.out is not None:
-        from tonnage.report.page import write_answer
-
-        write_answer(answer(found), arguments.out)
-    if arguments.json:
-        print_json(as_object(found))
-    else:
-        print_answer(answer(found), console())
+    show_answer(answer(found), lambda: as_object(found), arguments)
     return 0

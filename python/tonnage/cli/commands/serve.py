@@ -159,7 +159,7 @@ def _server(state: State) -> Row:
 
 
 def _there(state: State) -> Iterator[str]:
-    """Since when it is above its line, and who is there."""
+    """Since when it is above its line, and which users have jobs there."""
     from tonnage.cli.watch_lines import iso, span_text, users_text
 
     if state.since_s is not None and state.lasts_s is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tonnage.errors import MeasurementError, RequestError
 from tonnage.printable_text import typed
+from tonnage.units import plural
 
 if TYPE_CHECKING:
     from tonnage.analysis.verify import Verdict
@@ -46,7 +47,7 @@ def run(arguments: Arguments) -> int:
         print("\n".join(found.contradictions or _agreement(found, path)))
     count, altered = len(found.contradictions), len(found.seal.wrong)
     if altered:
-        raise MeasurementError(f"{altered} file{'s' if altered != 1 else ''} of {path} not as recorded")
+        raise MeasurementError(f"{plural(altered, 'file')} of {path} not as recorded")
     if count:
         raise MeasurementError(
             f"{count} figure{'s do' if count != 1 else ' does'} not follow from the records of {path}"

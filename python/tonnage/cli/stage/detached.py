@@ -7,7 +7,7 @@ import sys
 
 from tonnage.cli.entry import complain
 from tonnage.cli.pydantic_plugins import find_none
-from tonnage.errors import TonnageError
+from tonnage.errors import TonnageError, system_text
 
 
 def main() -> int:
@@ -27,8 +27,7 @@ def main() -> int:
     except TonnageError as error:
         return complain(str(error), error.exit_code)
     except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        return complain(f"{error.strerror or error}{where}", 1)
+        return complain(system_text(error), 1)
 
 
 if __name__ == "__main__":

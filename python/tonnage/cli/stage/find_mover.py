@@ -8,7 +8,7 @@ from pathlib import Path
 from tonnage.cli.command import Arguments
 from tonnage.errors import RequestError
 from tonnage.staging.mover_plan import STATE_DIRECTORY, Marks, StagePlan, make_plan
-from tonnage.staging.registered_movers import Registered, check_name, name_of, registered
+from tonnage.staging.registered_movers import Registered, check_name, name_of, registered, same_tree
 
 LOCAL, REMOTE = "PERSIST_DIR", "PFS_DIR"
 """Spectral's variables: the node-local tree, and the one on the parallel file system."""
@@ -18,7 +18,7 @@ LOG = "spectral.log"
 
 
 def plan_of(arguments: Arguments, *, direction: str = "out") -> StagePlan:
-    """What was typed, as a plan; what was not is left to the plan's defaults. RequestError where a tree is missing."""
+    """Makes the plan of the typed options; others have the plan's defaults. RequestError where a tree is missing."""
     given = vars(arguments)
     variables = (LOCAL, REMOTE) if direction == "out" else (REMOTE, LOCAL)
     source, to = (
@@ -62,9 +62,9 @@ def find(arguments: Arguments) -> Path:
         check_name(given["name"])
         known = [entry for entry in known if entry.name == given["name"]]
     if source:
-        known = [entry for entry in known if _same(entry.source, source)]
+        known = [entry for entry in known if same_tree(entry.source, _absolute(source))]
     if given["to"]:
-        known = [entry for entry in known if _same(entry.to, given["to"])]
+        known = [entry for entry in known if same_tree(entry.to, _absolute(given["to"]))]
     states = {entry.state for entry in known}
     # A journal that nobody registered, of another node or a reboot ago.
     for tree in (source, given["to"]):
@@ -102,13 +102,6 @@ def _absolute(text: str) -> Path:
     """Without following links: the mover looks at what stands there itself."""
     # normpath would make `link/..` another directory; abspath of `a/.` may lose the dot.
     return Path.cwd() / text
-
-
-def _same(one: Path, other: str) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return one == _absolute(other)
 
 
 def _marks(high: int | None, low: int | None) -> Marks | None:

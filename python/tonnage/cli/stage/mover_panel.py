@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tonnage import units
-from tonnage.cli.stage.status_text import details, pressures, share_done, time_text, totals_text
+from tonnage.cli.stage.status_text import details, pressures, share_done, totals_text
 from tonnage.cli.terminal import Shown, rich_console
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def draw(status: Status) -> Frame:
 def _left(status: Status) -> str:
     if status["left_ns"] is None or not status["queued"]["files"]:
         return ""
-    return f"   {time_text(status['left_ns'])} to go"
+    return f"   {units.clock_text(status['left_ns'])} to go"
 
 
 def _now(status: Status) -> str:

@@ -119,7 +119,7 @@ def resume_line(plan: StagePlan) -> str:
 
 
 def first_line(host: Host) -> str:
-    """Who moves what; and where it can be asked, if that was chosen here."""
+    """Names the mover and its trees, and the address of its metrics where there is one."""
     plan = host.plan
     more = f", metrics on http://127.0.0.1:{host.metrics_port}/metrics" if host.metrics_port is not None else ""
     return f"mover {plan.name}: from {plan.source} to {plan.to}{more}"

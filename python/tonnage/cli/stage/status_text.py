@@ -75,15 +75,8 @@ def totals_text(totals: Totals) -> str:
     return f"{files_text(totals['files'])}, {volume(totals['bytes'])}"
 
 
-def time_text(time_ns: int) -> str:
-    """Returns text such as ``0:08``, ``12:05``, ``3:12:05``: a time left or gone."""
-    minutes, seconds = divmod(max(time_ns, 0) // 10**9, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
-
-
 def share_done(status: Status) -> float:
-    """What is safe, of all that was found: by bytes, or by files where there are no bytes."""
+    """Returns the share of all data found that is safe: by bytes, or by files where there are no bytes."""
     keys: tuple[Literal["bytes", "files"], ...] = ("bytes", "files")
     for key in keys:
         done, left = status["done"][key], status["queued"][key] + status["failed"][key]
@@ -100,7 +93,7 @@ def progress_line(status: Status) -> str:
     if status["rate_bytes_per_s"]:
         parts.append(units.rate(status["rate_bytes_per_s"]))
     if status["left_ns"] is not None and queued["files"]:
-        parts.append(f"{time_text(status['left_ns'])} left")
+        parts.append(f"{units.clock_text(status['left_ns'])} left")
     parts.append(f"{status['workers']} worker{'s' if status['workers'] != 1 else ''}")
     parts += pressures(status)
     if failed["files"]:

@@ -16,7 +16,7 @@ from tonnage.cli.stage.status_text import files_text, volume
 from tonnage.command_line import Command
 from tonnage.command_option import Option
 from tonnage.errors import RequestError
-from tonnage.units import parse_count
+from tonnage.units import parse_count, plural
 
 if TYPE_CHECKING:
     from tonnage.staging.verify_tree import Verified
@@ -68,7 +68,7 @@ def run(arguments: Arguments) -> int:
         code = complain(f"{files_text(closed)} cannot be read, and may be right; hint: {hint}", 1)
     if found.damaged:
         # A path that is staged again has a line again; the damaged one says nothing of which it was.
-        damaged = f"{found.damaged} place{'s' if found.damaged > 1 else ''} in the manifests cannot be read"
+        damaged = f"{plural(found.damaged, 'place')} in the manifests cannot be read"
         hint = "what they named is not checked: put back the manifest from a copy, or stage into a new tree"
         code = complain(f"{damaged}; hint: {hint}", 1)
     return code

@@ -11,7 +11,7 @@ from tonnage.cluster.host_group import Arguments
 from tonnage.cluster.mpi.membership import children, parent
 from tonnage.cluster.mpi.ranks import Ranks
 from tonnage.cluster.mpi.transport import Tag
-from tonnage.errors import RequestError, TonnageError
+from tonnage.errors import RequestError, TonnageError, system_text
 
 FEW = 8
 """The number of problems that an error lists."""
@@ -36,8 +36,7 @@ class Problem(NamedTuple):
         """From what was raised."""
         here = (ranks.rank, ranks.me.host)
         if isinstance(error, OSError):
-            where = f" ({error.filename})" if error.filename else ""
-            return cls(*here, "os", f"{error.strerror or error}{where}", error.errno or 0)
+            return cls(*here, "os", system_text(error), error.errno or 0)
         kinds: tuple[tuple[type[BaseException], Kind], ...] = (
             (RequestError, "request"), (ValueError, "value"), (MemoryError, "memory"), (TonnageError, "value"),
         )  # fmt: skip

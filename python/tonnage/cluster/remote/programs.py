@@ -46,7 +46,7 @@ class Handle(TypedDict):
 
 
 class ProgramState(TypedDict):
-    """What is known of one; ``await_program`` says what each key means."""
+    """The state of one program; ``await_program`` says what each key means."""
 
     running: bool
     pid: int | None

@@ -35,7 +35,7 @@ def scheduler(name: str = "auto", *, timeout_s: float = 10.0) -> Scheduler:
         if added is None:
             names = ", ".join(plugins.all_names(plugins.SCHEDULERS))
             raise RequestError(f"there is no scheduler {name!r}; hint: they are {names}")
-        from tonnage.cluster.schedulers.plug_in import guarded  # of no use to who has no plug-ins
+        from tonnage.cluster.schedulers.plug_in import guarded  # only plug-ins need it
 
         return guarded(name, plugins.call(plugins.SCHEDULERS, name, lambda: added(timeout_s=timeout_s)))
     module, _, kind = _SCHEDULERS[name].partition(":")

@@ -308,7 +308,7 @@ def _tools(group: HostGroupFacts) -> Iterator[Complaint]:
 
 
 def _differ(hosts: Sequence[Host], code: str, what: str, value: Callable[[Host], str]) -> Iterator[Complaint]:
-    """A note where there is more than one value, with who has which; most hosts' first."""
+    """A note where there is more than one value, with the hosts that have each; the most hosts first."""
     groups = sorted(_by(hosts, value).items(), key=lambda group: -len(group[1]))
     if len(groups) > 1:
         told = "; ".join(f"{one} on {_names_text(same)}" for one, same in groups)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from tonnage.placement.doctor import Complaint, own_hint
-from tonnage.placement.doctor.site_facts import Refused, SiteFacts, names_of
+from tonnage.placement.doctor.site_facts import Refused, SiteFacts
 from tonnage.placement.server_load_lines import age_text, line_of
 from tonnage.placement.site import Server
 from tonnage.placement.where import servers_of
 from tonnage.records.load_line_files import KeptLine
+from tonnage.toml_documents import near_match
 
 CLOCK_S = 2.0
 """Clocks that differ by more make ages of indices, and of files, mean nothing."""
@@ -44,7 +44,7 @@ def _known_hosts(facts: SiteFacts) -> Iterator[Complaint]:
                     code="unknown-host",
                     where=where,
                     what=f"{facts.cluster.name} knows no host {name!r}, which is said to be beside {server.name}",
-                    hint=_near_match(name, facts.cluster.hosts) or "write it as `tonnage queues` does",
+                    hint=near_match(name, facts.cluster.hosts) or "write it as `tonnage queues` does",
                 )
             elif not known.up:
                 reason = f" ({known.reason})" if known.reason else ""
@@ -70,7 +70,7 @@ def _known_queues(facts: SiteFacts) -> Iterator[Complaint]:
                 code="unknown-queue",
                 where=where,
                 what=f"{facts.cluster.name} has no queue {server.queue!r}",
-                hint=_near_match(server.queue, facts.cluster.queues) or "see `tonnage queues`",
+                hint=near_match(server.queue, facts.cluster.queues) or "see `tonnage queues`",
             )
             continue
         if not queue.open:
@@ -113,7 +113,7 @@ def _known_licences(facts: SiteFacts) -> Iterator[Complaint]:
                 code="unknown-licence",
                 where=facts.loaded.origin("licence", server=server.name),
                 what=f"{facts.cluster.name} has no licence {server.licence!r}",
-                hint=_near_match(server.licence, told) or f"make one there: as many as {server.name} carries tasks",
+                hint=near_match(server.licence, told) or f"make one there: as many as {server.name} carries tasks",
             )
 
 
@@ -134,7 +134,7 @@ def _matches_nothing(kind: str, pattern: str, known: Iterable[str], facts: SiteF
         code="idle-pattern",
         where=facts.loaded.origin("access"),
         what=f"{pattern!r} among the {kind} of [[access]] matches none",
-        hint=_near_match(pattern, known) or "leave the entry out",
+        hint=near_match(pattern, known) or "leave the entry out",
     )
 
 
@@ -180,12 +180,6 @@ def _some(servers: Sequence[Server], most: int = 3) -> list[str]:
     return [server.name for server in servers[:most]]
 
 
-def _near_match(wrong: str, known: Iterable[str]) -> str | None:
-    """There may be ten thousand of them: only the one that was probably meant."""
-    near = difflib.get_close_matches(wrong, list(known), n=1, cutoff=0.6)
-    return f"did you mean {near[0]!r}?" if near else None
-
-
 def _server_names(facts: SiteFacts) -> Iterator[Complaint]:
     """This host knows one name of each that nothing else ties to data, and no two are one."""
     if facts.addresses is None:
@@ -197,12 +191,12 @@ def _server_names(facts: SiteFacts) -> Iterator[Complaint]:
         return
     owners: dict[str, str] = {}
     for server in facts.site.server:
-        found = {address for name in names_of(server) for address in facts.addresses.get(name, ())}
+        found = {address for name in server.names for address in facts.addresses.get(name, ())}
         if not found and not server.holds:
             yield Complaint(
                 code="unknown-name",
                 where=facts.loaded.origin("name", server=server.name),
-                what=f"this host knows no address of {', '.join(names_of(server))}",
+                what=f"this host knows no address of {', '.join(server.names)}",
                 hint="add its address to aliases, or say what it holds",
             )
         for address in sorted(found):

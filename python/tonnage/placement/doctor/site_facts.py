@@ -23,7 +23,7 @@ from tonnage.placement.indices.index_reader import fresh_indices
 from tonnage.placement.indices.reading import Reading
 from tonnage.placement.plan import make_plan
 from tonnage.placement.server_load_lines import all_lines
-from tonnage.placement.site import Loaded, Server, Site
+from tonnage.placement.site import Loaded, Site
 from tonnage.placement.submission_ledger import Ledger
 from tonnage.placement.submit_request import SubmitRequest
 from tonnage.placement.where import Located, locate, servers_of
@@ -141,7 +141,7 @@ def _cluster(site: Site) -> Cluster:
 
 def _addresses(site: Site) -> dict[str, tuple[str, ...]] | None:
     """Name servers may be silent for as long as they like: all names are asked for in one child with one limit."""
-    names = list(dict.fromkeys(name for server in site.server for name in names_of(server)))
+    names = list(dict.fromkeys(name for server in site.server for name in server.names))
 
     def resolved() -> list[list[str]]:
         with ThreadPoolExecutor(_NAMES_AT_ONCE) as pool:
@@ -224,8 +224,3 @@ def _shared_lines(site: Site) -> str | None:
         return carefully(why_not, [directory], timeout_s=site.policy.file_timeout / 1e9)
     except OSError:
         return "does not answer"
-
-
-def names_of(server: Server) -> tuple[str, ...]:
-    """All that it is called."""
-    return (server.name, *server.aliases)

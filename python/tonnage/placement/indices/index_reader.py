@@ -286,7 +286,7 @@ def ask_apart(servers: Sequence[IndexedServer]) -> None:
 
 
 class Indexed(Protocol):
-    """What this room needs to know of a server (``placement.site.Server``)."""
+    """What this package needs of a server (``placement.site.Server``)."""
 
     @property
     def name(self) -> str: ...
@@ -296,7 +296,7 @@ class Indexed(Protocol):
 
 
 class Refreshed(Protocol):
-    """What it needs to know of the policy (``placement.site.Policy``)."""
+    """What it needs of the policy (``placement.site.Policy``)."""
 
     @property
     def index_refresh(self) -> int: ...

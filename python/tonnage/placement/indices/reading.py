@@ -65,7 +65,7 @@ def queue(running: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What was read of one server. Rates are over the time between two samples of its counters; None is unknown."""
+    """The load indices of one server. Rates are over the time between two samples of its counters; None is unknown."""
 
     server: str
     source: str
@@ -283,7 +283,7 @@ class Deadline:
 
     @property
     def left_s(self) -> float:
-        """What is left of it; TimeoutError where it is over."""
+        """Returns the time that is left; TimeoutError where it is over."""
         left_s = self._end_s - monotonic()
         if left_s <= 0:
             raise TimeoutError("timed out")

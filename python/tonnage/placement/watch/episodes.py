@@ -97,7 +97,7 @@ class Tracker:
         self.server = server
         self.episode: Episode | None = None
         self.episodes = 0
-        """That began since this was made."""
+        """Episodes that began since this was made."""
         self.ended: Episode | None = None
         """The episode that the last observation ended."""
         self.known = False

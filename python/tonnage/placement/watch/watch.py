@@ -34,7 +34,7 @@ class State:
     known: bool
     """Whether the last observation showed the load."""
     episodes: int
-    """That began since the watch did."""
+    """Episodes that began since the watch did."""
 
     @property
     def above(self) -> bool:

@@ -90,7 +90,7 @@ def _unknown(between: Between) -> list[str]:
 
 
 def unlike_kinds(between: Between) -> list[str]:
-    """That the sides measured other kinds of workload: what is of two kinds is never paired."""
+    """Notes that the sides measured different kinds of workload, which are never paired."""
     base, other = between.base_kinds, between.other_kinds
     if base == other:
         return []
@@ -134,7 +134,7 @@ def _settings(between: Between) -> str:
         return f"{many} equal {noun}"
     texts = [against(one) for one in unlike if one in between.common_keys]
     if left := len(unlike) - len(texts):
-        texts.append(f"{left} factor{'s' if left != 1 else ''} not known of an imported side")
+        texts.append(f"{units.plural(left, 'factor')} not known of an imported side")
     return f"{many} {noun}, equal but for {', '.join(texts)}"
 
 
@@ -145,7 +145,7 @@ def against(one: Difference) -> str:
 
 
 def _storages(between: Between) -> str:
-    """Of what both sides are, where that is not one storage; that runs of one side are of several."""
+    """Notes on the storages of both sides, where they differ, and where the runs of one side are of several."""
     base, other = (", ".join(side) for side in (between.base_storages, between.other_storages))
     if base == other and len(between.base_storages) < 2:
         return ""
@@ -157,7 +157,7 @@ def _each_of_one(between: Between) -> bool:
 
 
 def mixed(between: Between) -> list[str]:
-    """That a side has runs of unlike things."""
+    """Notes that a side has runs of unlike things."""
     found = [
         f"The runs of {name} were measured on {len(side)} storages: {', '.join(side)}. Its figures are of all of them."
         for name, side in ((between.base, between.base_storages), (between.other, between.other_storages))

@@ -40,7 +40,7 @@ def answer(given: Sequence[str], profile: Profile, told: Sequence[Statement], us
                     "", f"Files on {place.mount} were mapped into memory: what went that way is not counted.", (), False
                 )
             )
-    runs = f"{profile.runs} run{'s' if profile.runs > 1 else ''}"
+    runs = units.plural(profile.runs, "run")
     facts = (
         ("program", profile.program or units.NOT_MEASURED),
         ("processes", str(profile.processes)),

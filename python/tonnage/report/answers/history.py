@@ -67,7 +67,9 @@ def answer(history: History) -> Answer:
 def sentence(history: History) -> str:
     """``4 settings over 12 runs: 1 faster, 1 slower, 2 with no change shown.``; what keeps runs apart before it."""
     count = {verdict: sum(one.verdict == verdict for one in history.series) for verdict in (FASTER, SLOWER, UNCHANGED)}
-    of = f"{_many(len(history.series), 'setting')} over {_many(len(history.runs), 'run')}{_apart(history)}"
+    of = (
+        f"{units.plural(len(history.series), 'setting')} over {units.plural(len(history.runs), 'run')}{_apart(history)}"
+    )
     if is_too_short(history):
         return f"{of}: {UNDECIDED}; each is in fewer runs than any change takes to be shown, which is {FEWEST}."
     rest = f"{count[FASTER]} faster, {count[SLOWER]} slower at the newest change, {count[UNCHANGED]} with {UNCHANGED}"
@@ -108,10 +110,6 @@ def _short(history: History) -> str:
     return f"; about {many} runs would show what changed most in these, if it lasts"
 
 
-def _many(count: int, noun: str) -> str:
-    return f"{count} {noun}{'s' if count != 1 else ''}"
-
-
 def _undated(history: History) -> list[str]:
     if not history.undated:
         return []
@@ -124,7 +122,7 @@ def _failed(history: History) -> list[str]:
 
 
 def unjudged(history: History) -> list[str]:
-    """That no verdict is of the newest run, where others have one."""
+    """Notes that no verdict is of the newest run, where others have one."""
     if history.newest_judged or all(one.too_few for one in history.series):
         return []
     apart = f" (runs are kept apart by {', '.join(map(campaign_name, history.apart_by))})" if history.apart_by else ""
@@ -224,7 +222,7 @@ def _interval(change: Change) -> str:
 
 
 def beside(history: History) -> Table:
-    """What is not as in the run before, where that lies within the interval of any change."""
+    """Returns the differences from the run before that lie within the interval of a change."""
     spans = [(change.after, change.high) for one in history.series for change in one.changes]
     rows = tuple(
         (_when(run), campaign_name(one.key), value_text(one.base, one.key), value_text(one.other, one.key))

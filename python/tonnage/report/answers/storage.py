@@ -101,7 +101,7 @@ class _Line:
     high: float
     metric: str
     beside: str
-    """What it shared the storage with; empty: nothing."""
+    """The workloads that it shared the storage with; empty: none."""
 
 
 def answer(found: OfStorage) -> Answer:

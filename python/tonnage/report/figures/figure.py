@@ -39,6 +39,11 @@ class Table:
         """With a column of numbers for each name; others are given as they are."""
         return cls(columns_of(*named), rows)
 
+    def only(self, numbers: Iterable[int]) -> Table:
+        """Returns the table with the columns of these numbers alone, in this order."""
+        kept = tuple(numbers)
+        return Table(tuple(self.columns[at] for at in kept), tuple(tuple(row[at] for at in kept) for row in self.rows))
+
     @property
     def headings(self) -> tuple[str, ...]:
         """What stands above each column."""

@@ -55,7 +55,7 @@ def _rates(analysis: Analysis) -> Told:
         text_column("operation"),
         "transfer",
         text_column("whose"),
-        *(f"{n} task{'s' if n > 1 else ''}" for n in tasks),
+        *(units.plural(n, "task") for n in tasks),
     )
     notes = (
         f"A task writes {_TRANSFERS} transfers in a round; published in MiB/s, here in MB/s of 10⁶ bytes.",

@@ -37,7 +37,7 @@ _SERIES = (("p50", "solid", "circle"), ("p99", "dot", "diamond"))
 def one_point(point: Point) -> Figure:
     """Draws the only number of tasks: its median with its interval, and each repetition."""
     scale, title = speed_scale_title(point.high, point.metric, phrases.done(point.kind))
-    colour, name = line_colour(point.op), f"{point.tasks} task{'s' * (point.tasks != 1)}"
+    colour, name = line_colour(point.op), units.plural(point.tasks, "task")
     marks = drawn(point)
     traces: list[Trace] = [
         {

@@ -65,7 +65,7 @@ def notes(analysis: Analysis) -> list[str]:
 
 
 def beyond(link: str, names: Sequence[str]) -> list[str]:
-    """What is to be said of rates that are above that of their link; nothing where there are none."""
+    """Returns a note on rates above that of their link; empty where there are none."""
     if not names:
         return []
     why = "Something else carried it too (a cache, other links), or the link is another."

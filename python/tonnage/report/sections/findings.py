@@ -9,7 +9,7 @@ from tonnage.analysis.results import Finding
 from tonnage.report.phrases import number
 
 ALONE_MOST = 3
-"""So many findings of a code still stand each for itself."""
+"""The most findings of one code that are shown one by one."""
 LISTED_MOST = 200
 """Findings of a code that a page lists: more are read by a program."""
 
@@ -30,7 +30,7 @@ class Item:
 
     @property
     def where(self) -> str:
-        """What it is about: ``read, 8 tasks``; of many ``in 17 places``."""
+        """Its subject: ``read, 8 tasks``; of many ``in 17 places``."""
         return self.findings[0].subject if self.alone else f"in {number(len(self.findings))} places"
 
     @property

@@ -63,7 +63,7 @@ def _label(found: Hosts) -> str:
 
 
 def stories(found: Hosts) -> list[str]:
-    """Who was last, and how the start line was crossed."""
+    """Says which host was last, and how the processes crossed the start line."""
     return [_last(found), *_meeting(found)]
 
 

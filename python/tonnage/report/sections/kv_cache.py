@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tonnage import units
-from tonnage.analysis.figure_texts import count
 from tonnage.analysis.load_line.users import Served, Serving, UserPoint
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report import phrases
@@ -87,7 +86,7 @@ def _figure(served: Served) -> Figure:
 def _hovered(one: UserPoint) -> str:
     return "<br>".join(
         (
-            count(one.users, "user"),
+            units.plural(one.users, "user"),
             f"p95 {units.duration(one.p95_ns)} {_bounds(one)}",
             f"{units.rate(one.bandwidth_bytes_per_s)}, {units.significant(one.turns_per_s)} turns a second",
             hover.records(one.records),
@@ -130,9 +129,7 @@ def screen_table(analysis: Analysis) -> Titled | None:
     searched = [one for one in analysis.served if one.answer is not None]
     if not searched:
         return None
-    table = _table(searched[0])
-    kept = range(6)
-    return "", Table(tuple(table.columns[k] for k in kept), tuple(tuple(row[k] for k in kept) for row in table.rows))
+    return "", _table(searched[0]).only(range(6))
 
 
 def sentences(analysis: Analysis) -> list[Statement]:
@@ -145,7 +142,7 @@ def _statement(served: Served) -> Statement:
     if served.answer is None:
         largest = served.points[-1]
         said = (
-            f"95 of 100 turns of {count(largest.users, 'user')} end within {units.duration(largest.p95_ns)} "
+            f"95 of 100 turns of {units.plural(largest.users, 'user')} end within {units.duration(largest.p95_ns)} "
             f"{_bounds(largest)} of their intended start{_of_model(served)}"
         )
         return Statement(served.group, said, tuple(_basis(served, largest)), curve=curve)
@@ -162,7 +159,11 @@ def _answered(served: Served, answer: Serving) -> str:
         first = served.points[0]
         return f"does not serve one user {within}: its turns take {units.duration(first.p95_ns)} {_bounds(first)}"
     if answer.high is None:
-        known = f"serves at least {count(answer.low, 'user')}" if answer.low else "not shown how many users are served"
+        known = (
+            f"serves at least {units.plural(answer.low, 'user')}"
+            if answer.low
+            else "not shown how many users are served"
+        )
         more = ", the most that were tried" if answer.low == answer.most else "; a longer budget may show how many more"
         return f"{known} {within}{more}"
     if not answer.low and not answer.shown:

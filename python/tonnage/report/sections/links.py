@@ -33,7 +33,7 @@ _SAME = 0.05
 """Rates this close to each other are called equal."""
 
 _NAMED = 8
-"""So many receivers at most, and their cells have room for words."""
+"""The most receivers whose cells have room for words."""
 _DRAWN = 12
 """The number of flows that a picture can show."""
 _TOLD = 2
@@ -78,7 +78,7 @@ def _matrices(links: Sequence[Link]) -> list[tuple[str, list[Link]]]:
 
 
 def _streams_text(streams: int) -> str:
-    return f"{streams} stream{'s' if streams > 1 else ''}"
+    return units.plural(streams, "stream")
 
 
 def _matrix(label: str, links: Sequence[Link]) -> Figure:

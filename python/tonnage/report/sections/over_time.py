@@ -11,6 +11,7 @@ from tonnage import units
 from tonnage.analysis.results import Finding, Point
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.records import Trials
+from tonnage.records.line_types import is_simulated
 from tonnage.report import phrases
 from tonnage.report.figures import hover
 from tonnage.report.figures.axes import ratio_axis, speed_scale_title
@@ -34,7 +35,7 @@ _MOST_CURVES = 24
 _STRETCHES = 12
 _LEAST_IN_STRETCH = 3
 _PAUSE = 3.0
-"""So many times as long as the stretches beside it is a pause: no line says anything of it."""
+"""A gap that is so many times as long as the stretches beside it is a pause, through which no line is drawn."""
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "triangle-down", "star")
 
 
@@ -55,7 +56,7 @@ class _Mark:
 
 def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
     """The section, or none where no setting was repeated over time."""
-    is_model = (source.manifest.get("target") or {}).get("kind") == "sim"
+    is_model = is_simulated(source.manifest)
     marks = _marks(analysis.points, source, is_model=is_model)
     if len(marks) < LEAST_TRIALS or marks[0].at == marks[-1].at:
         return []

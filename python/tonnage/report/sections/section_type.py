@@ -31,7 +31,7 @@ class Section:
     tables: Callable[[Analysis], Sequence[Titled]] = _nothing
     """Tables of what follows from it, for the terminal."""
     notes: Callable[[Analysis], Sequence[str]] = _nothing
-    """What is to be said below these."""
+    """Notes below these."""
     sentences: Callable[[Analysis], Sequence[Statement]] = _nothing
     """What the run says of the subject."""
     kinds: frozenset[str] = frozenset()

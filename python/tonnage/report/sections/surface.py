@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from tonnage import units
-from tonnage.analysis.figure_texts import count
 from tonnage.analysis.results import Surface, SurfaceSize
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.report.answer import Statement
@@ -109,7 +108,9 @@ def _measured_trace(surface: Surface, analysis: Analysis) -> Trace:
         "mode": "markers",
         "name": "measured",
         "marker": {"color": INK, "size": 6, "symbol": "square-open", "opacity": 0.8},
-        "text": [f"{units.speed(point.median, point.metric)}, {count(point.repetitions, 'trial')}" for point in own],
+        "text": [
+            f"{units.speed(point.median, point.metric)}, {units.plural(point.repetitions, 'trial')}" for point in own
+        ],
         "hovertemplate": "%{x}, %{y} tasks<br>%{text}<extra></extra>",
     }
 

@@ -50,7 +50,8 @@ def story(points: Sequence[Point]) -> list[str]:
 
 
 def _against(busiest: Point, alone: Point) -> str:
-    rates = f"{units.rate(busiest.median)} with {_many(readers(busiest))}, {units.rate(alone.median)} alone"
+    beside = units.plural(readers(busiest), "reader")
+    rates = f"{units.rate(busiest.median)} with {beside}, {units.rate(alone.median)} alone"
     waits = [phrases.waits(point)[1] for point in (busiest, alone)]
     return f"{_changed(busiest, alone)} ({rates}); one write of a hundred takes {waits[0]} or more, alone {waits[1]}"
 
@@ -79,7 +80,7 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
     busiest, most = 0, -1
     for point, record in notable_points(points, source)[:MOST_TRIALS]:
         figures = lag_figures(record, source)
-        label = f"{phrases.subject('tail', point.group)}, {_many(readers(point))} ({record})"
+        label = f"{phrases.subject('tail', point.group)}, {units.plural(readers(point), 'reader')} ({record})"
         if figures:
             if readers(point) > most:
                 busiest, most = len(close), readers(point)
@@ -88,10 +89,6 @@ def exhibits(analysis: Analysis, source: Source) -> list[Exhibit]:
         words_of = "The repetition nearest the median of each setting, and every one with a stall."
         found.append(Exhibit("lag", "How far readers are behind", words_of, "Trial", tuple(close), busiest))
     return found
-
-
-def _many(number: int) -> str:
-    return f"{number} {'reader' if number == 1 else 'readers'}"
 
 
 def _table(points: list[Point]) -> Table:
@@ -134,7 +131,7 @@ def _rates(points: list[Point]) -> Figure:
             "mode": "lines",
             "line": {"color": colour, "width": 2.5},
             "name": "median",
-            "text": [hover.of_point(point, _many(readers(point))) for point in points],
+            "text": [hover.of_point(point, units.plural(readers(point), "reader")) for point in points],
             "hovertemplate": "%{text}<extra></extra>",
         },
         {
@@ -169,7 +166,7 @@ def _latencies(points: list[Point]) -> Figure:
             "line": {"color": colour, "width": 2, "dash": dash},
             "marker": {"color": colour, "size": 8, "symbol": symbol},
             "text": [units.duration(point.latency[f"{name}_ns"]) for point in points],
-            "customdata": [hover.of_point(point, _many(readers(point))) for point in points],
+            "customdata": [hover.of_point(point, units.plural(readers(point), "reader")) for point in points],
             "hovertemplate": f"{name} %{{text}}<br>%{{customdata}}<extra></extra>",
         }
         for name, dash, symbol in (("p50", "solid", "circle"), ("p99", "dot", "diamond"), ("max", "dash", "square"))

@@ -42,12 +42,12 @@ def tables(analysis: Analysis) -> list[Titled]:
 
 
 def sentences(analysis: Analysis) -> list[Statement]:
-    """Who wins, as what the run says."""
+    """Says which tier wins, as statements of the run."""
     return [Statement("", sentence) for sentence in (story(analysis.tiers) if analysis.tiers else ())]
 
 
 def story(tiers: Tiers) -> list[str]:
-    """Who wins at this scale, and then from how many nodes on."""
+    """Says which tier wins at this scale, and from how many nodes on."""
     return [*_winners(tiers), *(sentence(found) for found in tiers.crossovers)]
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from math import ceil, floor
 
 from tonnage import units
-from tonnage.analysis.figure_texts import count
 from tonnage.analysis.load_line.accelerators import Checkpoints, FedPoint, Feeding, Trained
 from tonnage.analysis.run_analysis import Analysis
 from tonnage.published.training_models import training_models
@@ -93,7 +92,7 @@ def _figure(trained: Trained) -> Figure:
 def _hovered(one: FedPoint) -> str:
     return "<br>".join(
         (
-            count(one.accelerators, "accelerator"),
+            units.plural(one.accelerators, "accelerator"),
             f"{_utilisation(one.utilisation)} of the time {_bounds(one)}",
             f"{units.rate(one.bandwidth_bytes_per_s)}, {units.significant(one.samples_per_s)} samples a second",
             hover.records(one.records),
@@ -144,9 +143,7 @@ def screen_table(analysis: Analysis) -> Titled | None:
     searched = [one for one in analysis.trained if one.answer is not None]
     if not searched:
         return None
-    table = _table(searched[0])
-    kept = range(6)
-    return "", Table(tuple(table.columns[k] for k in kept), tuple(tuple(row[k] for k in kept) for row in table.rows))
+    return "", _table(searched[0]).only(range(6))
 
 
 def sentences(analysis: Analysis) -> list[Statement]:
@@ -203,7 +200,7 @@ def _of_model(trained: Trained) -> str:
 def _basis(trained: Trained, near: FedPoint) -> Iterator[str]:
     if trained.demand_bytes_per_s is not None and trained.readers is not None:
         demand = f"an accelerator that computes all the time reads {units.rate(trained.demand_bytes_per_s)}"
-        yield f"{demand}, with {count(trained.readers, 'reader')}"
+        yield f"{demand}, with {units.plural(trained.readers, 'reader')}"
     if near.checkpoints is not None:
         yield _checkpointed(near.checkpoints)
     if near.device_share is None:
@@ -219,7 +216,7 @@ def _checkpointed(told: Checkpoints) -> str:
     if not told.count:
         return f"no checkpoint of {size} was complete before a trial ended"
     return (
-        f"{count(told.count, 'checkpoint')} of {size} took {units.time_text(told.mean_ns)} each on average, "
+        f"{units.plural(told.count, 'checkpoint')} of {size} took {units.time_text(told.mean_ns)} each on average, "
         f"{units.share(told.time_share)} of the time, which the utilisation does not count"
     )
 

@@ -100,14 +100,14 @@ class Copy:
     foreground: bool
     """``waiter`` asked for it, and runs it with its own terminal."""
     waiter: Process | None
-    """Who runs its program; of a pending one in the foreground who will."""
+    """The process that runs its program, or will run it where the copy is pending in the foreground."""
     program: Process | None
     started_ns: int | None
     cancelled_ns: int | None
     """When its end was ordered."""
     ended_ns: int | None
     status: int | None
-    """What it exited with, 128 + n where signal n ended it; None where nobody knows, or it never ran."""
+    """Its exit status, 128 + n where signal n ended it; None where it is unknown, or the copy never ran."""
     reason: str
 
 

@@ -254,7 +254,7 @@ class Spool:
             )
 
     def entry(self, number: int) -> Entry | None:
-        """What was asked for; None where the spool has no such job, or one that cannot be read."""
+        """The request of a job; None where the spool has no such job, or one that cannot be read."""
         with self._transaction() as db:
             row = db.execute("select request, umask, environment from job where number = ?", (number,)).fetchone()
         request = None if row is None else request_of(row[0])

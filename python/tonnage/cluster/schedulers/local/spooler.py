@@ -56,7 +56,7 @@ class Spooler:
 
     def serve(self, idle_s: float) -> None:
         """Returns when nothing was to do for ``idle_s``, or at SIGTERM; what runs goes on. RequestError where the spool
-        is not one to go on with: who asks next is told the same."""
+        cannot be used: the next process that asks gets the same answer."""
         busy_at_s = time.monotonic()
         heard = None
         while heard is None or heard.si_signo != signal.SIGTERM:

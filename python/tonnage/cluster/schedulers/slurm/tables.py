@@ -106,7 +106,7 @@ def wanted(fields: Sequence[str], between: str) -> str:
 
 
 def rows(text: str, fields: Sequence[str], between: str) -> Iterator[dict[str, str]]:
-    """What was printed so; each field of each row ends with ``between``. ValueError for all else."""
+    """Reads what Slurm printed for ``wanted``: each field of each row ends with ``between``. ValueError otherwise."""
     words = text.split(between)
     if (len(words) - 1) % len(fields) or words[-1].strip():
         raise ValueError("not as many fields as asked for")

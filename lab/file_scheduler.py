@@ -96,7 +96,7 @@ class Desk:
         self.caps[job] = cap
 
     def taken(self) -> dict[int, dict[str, object]]:
-        """Number → the request, of all that it took."""
+        """Returns each request that it took, by its number."""
         return {int(path.stem): json.loads(path.read_text()) for path in sorted(self.directory.glob("*.json"))}
 
     def _receipt(self, number: int) -> Submitted:

@@ -6,7 +6,6 @@ import socket
 import socketserver
 import ssl
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -52,7 +51,7 @@ class _Handler(socketserver.BaseRequestHandler):
 
 
 def tells(text: Callable[[], str]) -> Answer:
-    """A good answer, without a length, as node_exporter gives to HTTP/1.0."""
+    """Makes a good answer, without a length, as node_exporter gives to HTTP/1.0."""
 
     def answer(_server: Exporter, client: socket.socket) -> None:
         client.sendall(b"HTTP/1.0 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\n\r\n" + text().encode())
@@ -61,7 +60,7 @@ def tells(text: Callable[[], str]) -> Answer:
 
 
 def sends(raw: bytes) -> Answer:
-    """These bytes and the end of the connection."""
+    """Sends these bytes and closes the connection."""
 
     def answer(_server: Exporter, client: socket.socket) -> None:
         client.sendall(raw)
@@ -70,7 +69,7 @@ def sends(raw: bytes) -> Answer:
 
 
 def late(seconds: float, then: Answer) -> Answer:
-    """The answer after a time."""
+    """Gives the answer after a time."""
 
     def answer(server: Exporter, client: socket.socket) -> None:
         server.over.wait(seconds)
@@ -79,8 +78,8 @@ def late(seconds: float, then: Answer) -> Answer:
     return answer
 
 
-def held(let: threading.Event, then: Answer) -> Answer:
-    """The answer when the test lets it go."""
+def when_set(let: threading.Event, then: Answer) -> Answer:
+    """Gives the answer once the test sets ``let``."""
 
     def answer(server: Exporter, client: socket.socket) -> None:
         while not let.wait(0.02):
@@ -92,12 +91,12 @@ def held(let: threading.Event, then: Answer) -> Answer:
 
 
 def hangs(server: Exporter, _client: socket.socket) -> None:
-    """No byte, as long as the test runs."""
+    """Sends no byte, as long as the test runs."""
     server.over.wait()
 
 
 def trickles(server: Exporter, client: socket.socket) -> None:
-    """A byte now and then: no single wait is long."""
+    """Sends a byte now and then: no single wait is long."""
     while not server.over.wait(0.02):
         client.sendall(b"H")
 
@@ -114,11 +113,3 @@ def exporter(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[Expo
             server.over.set()
             server.shutdown()
             thread.join()
-
-
-def until(true: Callable[[], bool], limit_s: float = 20.0) -> None:
-    """Waits for it; fails the test where it does not come."""
-    end_s = time.monotonic() + limit_s
-    while not true():
-        assert time.monotonic() < end_s, "it did not happen in time"
-        time.sleep(0.01)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .command_stand_ins import StandIns
+from command_stand_ins import StandIns
 
 _LSF = {
     "bsub": """
@@ -96,12 +96,10 @@ class Site:
         """Starts a job; its number."""
         number = 1 + len(list(self._directory.glob("*.json")))
         self.write({"number": number, "state": "RUN", "code": None, "key": key, "pid": None})
-        argv = [sys.executable, "-m", "tests.cluster.stand_in_site", str(self._directory), str(number), line, output]
-        root = str(Path(__file__).resolve().parents[2])
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
+        argv = [sys.executable, __file__, str(self._directory), str(number), line, output]
         # Whoever submits reads what the command prints to its end: a job that held it would hold that up too.
         nothing = subprocess.DEVNULL
-        subprocess.Popen(argv, start_new_session=True, env=environment, stdin=nothing, stdout=nothing, stderr=nothing)
+        subprocess.Popen(argv, start_new_session=True, stdin=nothing, stdout=nothing, stderr=nothing)
         return number
 
     def jobs(self) -> list[dict]:
@@ -122,12 +120,12 @@ class Site:
 
 
 def install(commands: StandIns, name: str, directory: Path, user: str) -> None:
-    """The commands of the scheduler of that name, whose jobs run on this host."""
+    """Adds the commands of the scheduler of that name, whose jobs run on this host."""
     directory.mkdir()
-    root = str(Path(__file__).resolve().parents[2])
+    lab = str(Path(__file__).resolve().parent)
     start = (
-        f"import shlex\nsys.path.insert(0, {root!r})\nfrom pathlib import Path\n"
-        f"from tests.cluster.stand_in_site import Site\nsite = Site(Path({str(directory)!r}), {user!r})\n"
+        f"import shlex\nsys.path.insert(0, {lab!r})\nfrom pathlib import Path\n"
+        f"from stand_in_site import Site\nsite = Site(Path({str(directory)!r}), {user!r})\n"
     )
     for command, behaviour in SITES[name].items():
         commands.add(command, start + behaviour)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -15,37 +14,30 @@ from tonnage.cluster.schedulers.local import Local, spooler_contact
 from tonnage.cluster.schedulers.local.spool import Spool
 from tonnage.machine.user_state import user_state
 from tonnage.processes import Process
+from waiting import wait_until
 
 LIMIT_S = 60.0
 """Beyond this something is wrong; a busy machine is slow."""
 
 
 def spool_of(local: Local) -> Spool:
-    """Where it keeps its jobs."""
+    """Returns where it keeps its jobs."""
     return Spool(user_state("local", local.hosts()[0].name))
 
 
 def request(*argv: str, key: str, directory: Path, **more: object) -> JobRequest:
-    """A job in a directory."""
+    """Makes a job that runs in a directory."""
     return JobRequest(argv=argv, key=key, directory=str(directory), **more)  # type: ignore[arg-type]
 
 
-def until(done: Callable[[], object], what: str = "it") -> None:
-    """Looks until something is so."""
-    end_s = time.monotonic() + LIMIT_S
-    while not done():
-        assert time.monotonic() < end_s, f"{what} did not happen within {LIMIT_S:g} s"
-        time.sleep(0.01)
-
-
 def lines_of(local: Local, job: str) -> list[Job]:
-    """All lines about a job."""
+    """Returns all lines about a job."""
     return [line for line in local.jobs(ended=True) if line.job == job]
 
 
 def ended(local: Local, job: str) -> Job:
     """A job that is no array, once it has ended."""
-    until(lambda: job not in {line.job for line in local.jobs()}, f"the end of job {job}")
+    wait_until(lambda: job not in {line.job for line in local.jobs()}, f"the end of job {job}")
     (line,) = lines_of(local, job)
     return line
 
@@ -56,11 +48,11 @@ def kill_spooler(local: Local, number: int = signal.SIGKILL) -> None:
     if pid is not None:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
-        until(lambda: Process.of(pid) is None, "the spooler's end")
+        wait_until(lambda: Process.of(pid) is None, "the spooler's end")
 
 
 def processes_of(local: Local) -> int:
-    """The spooler of this spool and what it forked."""
+    """Counts the spooler of this spool and what it forked."""
     directory = os.fsencode(spool_of(local).directory)
     found = 0
     for path in Path("/proc").glob("[0-9]*/cmdline"):
@@ -80,6 +72,6 @@ def own_local() -> Iterator[Local]:
         for number in spool_of(local).numbers():
             with suppress(Exception):
                 local.cancel(str(number))
-        until(lambda: not local.jobs(), "the end of all jobs")
+        wait_until(lambda: not local.jobs(), "the end of all jobs")
         # A copy that ends just now brings the spooler back.
-        until(lambda: kill_spooler(local) or not processes_of(local), "the end of all processes")
+        wait_until(lambda: kill_spooler(local) or not processes_of(local), "the end of all processes")

@@ -1,4 +1,4 @@
-"""``[users]``: the table of a campaign that looks for the most users that a storage serves."""
+"""``[accelerators]`` and ``[users]``: the tables of a campaign that looks for the largest number of them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,18 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from tonnage.field_types import Count, Time
+from tonnage.field_types import Count, Share, Time
 from tonnage.toml_documents import DocumentTable, refuse_zero, time_field
+
+
+class AcceleratorSearch(DocumentTable):
+    """A search for the most accelerators that are fed, instead of the numbers of a workload."""
+
+    utilisation: Share | None = Field(
+        None, description="share of the time that an accelerator that is fed computes; of the model, or 90 %"
+    )
+    most: Count = Field(64, description="largest number of accelerators tried")
+    budget_ns: Time = time_field("budget", 300 * 10**9, "time for the whole search")
 
 
 class UserSearch(DocumentTable):
