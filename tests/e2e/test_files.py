@@ -71,7 +71,11 @@ def test_a_dry_run_counts_names_and_touches_nothing(shell: Shell) -> None:
 
 
 def test_a_stat_of_what_was_never_created_fails_instead_of_counting(shell: Shell) -> None:
-    said = shell("run", campaign(shell, ["stat", "remove"]), check=1)
+    file = campaign(shell, ["stat", "remove"])
+    refused = shell("run", file, check=2)
+    assert "stat finds no items: none are there before it; hint: put create before it" in refused.err
+    file.write_text(file.read_text().replace("verify = true", "verify = true\nkeep = true"))
+    said = shell("run", file, check=1)
     (run,) = shell.runs
     lines = [line for line in trials(run) if line["purpose"] == "measure"]
     assert {line["status"] for line in lines} == {"failed"}

@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 from tonnage.cli import main
+from tonnage.errors import RecordError
 from tonnage.io500 import benchmark
 from tonnage.io500.benchmark_progress import FILE, Kept
+from tonnage.io500.result_directory import ResultDirectory
 from tonnage.records import Run
 
 from .small_benchmark import FEW, SMALL, Io500
@@ -316,6 +318,27 @@ def test_a_kill_behind_the_lines_of_a_phase_leaves_them_once(here: Path, io500: 
     assert len(sections) == len(set(sections))
     assert (results / "result_summary.txt").read_text().count(f" {last} " if last == "find" else last) == 1
     assert io500("small.ini", "--verify", "results/then")[0] == 0
+
+
+def test_only_what_the_benchmark_wrote_is_cut(tmp_path: Path) -> None:
+    """A link leads to what somebody keeps, and a name that no result has is another file."""
+    elsewhere, results = tmp_path / "notes", tmp_path / "results"
+    results.mkdir()
+    for path in (elsewhere, results / "result_summary.txt", results / "mine"):
+        path.write_text("0123456789")
+    (results / "result.txt").symlink_to(elsewhere)
+    sizes = {"result_summary.txt": 4, "mine": 4, "../notes": 4}
+    ResultDirectory(results, "results").cut_to(sizes)
+    assert (results / "result_summary.txt").read_text() == "0123"
+    with pytest.raises(OSError, match="symbolic links"):
+        ResultDirectory(results, "results").cut_to({"result.txt": 4})
+    (results / "result.txt").unlink()
+    (results / "result.txt").hardlink_to(elsewhere)
+    with pytest.raises(RecordError, match="2 names"):
+        ResultDirectory(results, "results").cut_to({"result.txt": 4})
+    assert elsewhere.read_text() == (results / "mine").read_text() == "0123456789"
+    (results / "result.txt").unlink()
+    ResultDirectory(results, "results").cut_to({"result.txt": 4})
 
 
 def test_a_killed_command_leaves_what_a_resume_needs(here: Path) -> None:

@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 ASKS = """
 import signal, sys, threading
 from tonnage.machine.site_tools import ask
@@ -16,6 +18,15 @@ from tonnage.machine.site_tools import ask
 words = ["sh", "-c", f"sleep {sys.argv[1]} & wait"]
 threading.Thread(target=ask, args=[words], kwargs={"timeout_s": 600}, daemon=True).start()
 signal.pause()
+"""
+STARTS_SLOWLY = """
+import subprocess, time
+# A busy machine: the caller goes on a good while after the tool has begun.
+class Slow(subprocess.Popen):
+    def __init__(self, *words, **options):
+        super().__init__(*words, **options)
+        time.sleep(0.5)
+subprocess.Popen = Slow
 """
 
 
@@ -37,9 +48,10 @@ def until(number: int, mark: str) -> None:
         time.sleep(0.02)
 
 
-def test_a_tool_that_hangs_in_a_thread_ends_with_its_children_on_an_interrupt() -> None:
-    mark = f"7{os.getpid()}.1"
-    with subprocess.Popen([sys.executable, "-c", ASKS, mark], stderr=subprocess.PIPE) as process:
+@pytest.mark.parametrize("before", ["", STARTS_SLOWLY], ids=["running", "starting"])
+def test_a_tool_that_hangs_in_a_thread_ends_with_its_children_on_an_interrupt(before: str) -> None:
+    mark = f"7{os.getpid()}.{len(before) + 1}"
+    with subprocess.Popen([sys.executable, "-c", before + ASKS, mark], stderr=subprocess.PIPE) as process:
         until(1, mark)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=120)

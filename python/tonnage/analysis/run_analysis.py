@@ -69,9 +69,9 @@ class Analysis:
     applications: tuple[Application, ...] = ()
     """Where logs of an application were imported."""
     surfaces: tuple[Surface, ...] = ()
-    without_surface: tuple[str, ...] = ()
-    """Operations of a search over transfer sizes of which too little was measured for one."""
     """Where a search looked at a range of transfer sizes; ``load_lines`` has the line of each that was measured."""
+    without_surface: tuple[str, ...] = ()
+    """Operations of such a search of which too little was measured for a surface."""
     trained: tuple[Trained, ...] = ()
     """Where accelerators were fed."""
     served: tuple[Served, ...] = ()

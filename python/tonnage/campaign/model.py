@@ -6,7 +6,7 @@ Fields hold integers (bytes, nanoseconds); files hold text with units. ``docs/ca
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -52,17 +52,14 @@ def _directories(value: Any) -> Any:
     return value
 
 
-def _tables(kinds: Iterable[str]) -> CoreSchema:
+def _tables(kinds: Collection[str]) -> CoreSchema:
     """One of the tables of these kinds. A place in one has its kind before its key: ``("stream", "tasks")``."""
+    for kind in kinds:
+        WORKLOADS[kind].model_rebuild()
     return core_schema.tagged_union_schema(
-        {kind: _built(WORKLOADS[kind]) for kind in kinds},
+        {kind: WORKLOADS[kind].__pydantic_core_schema__ for kind in kinds},
         lambda table: table.get("kind", "stream") if isinstance(table, dict) else table.kind,
     )
-
-
-def _built(table: type[WorkloadSection]) -> CoreSchema:
-    table.model_rebuild()
-    return table.__pydantic_core_schema__
 
 
 @cache

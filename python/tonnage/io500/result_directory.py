@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from tonnage import __version__
 from tonnage.analysis.io500 import PhaseFigure, Score, counted, missing_of, score_of
 from tonnage.io500.config import Config, hash_text
 from tonnage.io500.phase_commands import Step
+from tonnage.records.own_files import truncate
 
 VERSION = f"tonnage-{__version__}"
 NO_SUBMISSION = "measured by Tonnage, not by the benchmark's own programs: this is no official submission to IO500"
@@ -48,10 +49,13 @@ class ResultDirectory:
         return {name: (self.path / name).stat().st_size for name in (RESULT, SUMMARY)}
 
     def cut_to(self, sizes: Mapping[str, int]) -> None:
-        """Takes off what was added since: a phase that is measured again, or the score behind it."""
-        for name, size in sizes.items():
-            if (self.path / name).stat().st_size > size:
-                os.truncate(self.path / name, size)
+        """Takes off what was added since: a phase that is measured again, or the score behind it. OSError for a
+        link, RecordError for a file of two names: what they lead to may be somebody else's."""
+        for name in sizes.keys() & {RESULT, SUMMARY}:
+            # One that was removed has nothing behind that.
+            with suppress(FileNotFoundError):
+                if (self.path / name).stat().st_size > sizes[name]:
+                    truncate(self.path / name, sizes[name])
 
     def phase(self, step: Step, figure: PhaseFigure, began: str, more: Sequence[str]) -> list[str]:
         """Adds a phase; the lines of the summary. ``more``: lines of ``result.txt`` before the score."""

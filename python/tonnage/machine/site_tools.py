@@ -24,6 +24,9 @@ _AT_ONCE = 1 << 16
 _AFTER_S = 0.25
 _RUNNING: set[subprocess.Popen[bytes]] = set()
 """Tools that this process waits for, in whichever thread."""
+_STARTING: set[object] = set()
+"""One for each tool that begins: its process may exist and is not among the running ones yet."""
+_START_TAKES_AT_MOST_S = 2.0
 _ENDING = threading.Event()
 """This process ends: no thread is left that could end a tool at its limit."""
 
@@ -75,21 +78,9 @@ def ask(
     prints without end), or ToolError with the first line that it said. ``outlived``: its limit holds also where this
     process is killed before.
     """
-    try:
-        process = subprocess.Popen(
-            [*(_limited(argv[0], timeout_s) if outlived else ()), *argv],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "LC_ALL": "C"} if environment is None else dict(environment),
-            cwd=directory,
-            start_new_session=True,
-        )
-    except FileNotFoundError:
-        raise ToolMissing(f"{argv[0]} is not installed here") from None
-    except OSError as error:
-        raise ToolError(f"{argv[0]} cannot be run: {error.strerror}") from None
-    with process, _running(process):
+    command = [*(_limited(argv[0], timeout_s) if outlived else ()), *argv]
+    variables = {**os.environ, "LC_ALL": "C"} if environment is None else dict(environment)
+    with _started(command, variables, directory) as process:
         try:
             out, err = _conversation(process, os.fsencode(text), until_s=time.monotonic() + timeout_s)
         except subprocess.TimeoutExpired:
@@ -137,26 +128,62 @@ def _limited(program: str, timeout_s: float) -> list[str]:
 
 
 @contextmanager
-def _running(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """An interrupt reaches the main thread alone, and a tool that another one waits for ends with the process."""
-    _RUNNING.add(process)
+def _started(
+    command: Sequence[str], variables: Mapping[str, str], directory: str | None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A tool in a session of its own. An interrupt reaches the main thread alone, and a tool that another thread starts
+    or waits for ends with this process. ToolMissing, ToolError."""
+    start = object()
+    _STARTING.add(start)
+    try:
+        process = _popen(command, variables, directory)
+        _RUNNING.add(process)
+    finally:
+        _STARTING.discard(start)
     try:
         if _ENDING.is_set():
             _kill(process)
-        yield
+        with process:
+            yield process
     finally:
         _RUNNING.discard(process)
 
 
+def _popen(command: Sequence[str], variables: Mapping[str, str], directory: str | None) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=variables,
+            cwd=directory,
+            start_new_session=True,
+        )
+    except FileNotFoundError:
+        raise ToolMissing(f"{command[0]} is not installed here") from None
+    except OSError as error:
+        raise ToolError(f"{command[0]} cannot be run: {error.strerror}") from None
+
+
 def _end_all() -> None:
     _ENDING.set()
+    # Threads go on until this function returns; one that has started a tool has to name it first.
+    end_s = time.monotonic() + _START_TAKES_AT_MOST_S
+    while _STARTING and time.monotonic() < end_s:
+        time.sleep(0.001)
     for process in [*_RUNNING]:
         _kill(process)
 
 
+def _forget_all() -> None:
+    _RUNNING.clear()
+    _STARTING.clear()
+
+
 atexit.register(_end_all)
 # A child that was forked waits for none of them.
-os.register_at_fork(after_in_child=_RUNNING.clear)
+os.register_at_fork(after_in_child=_forget_all)
 
 
 class _TooMuch(Exception):
