@@ -82,7 +82,7 @@ pub struct LatencyRecorder {
     counts: Box<[u64; CELLS]>,
     /// The stretches that may have operations. The latencies of a task lie in a few hundred of the 33,000 cells, and to read
     /// the others takes longer than a short phase.
-    touched: [bool; STRETCHES],
+    touched: Box<[bool; STRETCHES]>,
 }
 
 impl fmt::Debug for LatencyRecorder {
@@ -105,7 +105,7 @@ impl LatencyRecorder {
     #[must_use]
     pub fn new() -> Self {
         let counts = vec![0; CELLS].into_boxed_slice();
-        Self { counts: counts.try_into().expect("it has that size"), touched: [false; STRETCHES] }
+        Self { counts: counts.try_into().expect("it has that size"), touched: Box::new([false; STRETCHES]) }
     }
 
     /// Counts one operation.
@@ -132,7 +132,7 @@ impl LatencyRecorder {
 
     /// The cells that have operations, from the lowest, with how many.
     fn counted(&self) -> impl Iterator<Item = (usize, u64)> {
-        let touched = self.counts.chunks(STRETCH).enumerate().zip(self.touched).filter(|(_, touched)| *touched);
+        let touched = self.counts.chunks(STRETCH).enumerate().zip(self.touched.iter()).filter(|(_, touched)| **touched);
         let cells = touched.flat_map(|((at, counts), _)| (at * STRETCH..).zip(counts.iter().copied()));
         cells.filter(|(_, count)| *count > 0)
     }
