@@ -17,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent))
+
 from probe_programs import printed
 from tonnage.analysis.load_line.estimate import WITHIN
 from tonnage.units import parse_rate
