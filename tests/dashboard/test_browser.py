@@ -13,6 +13,7 @@ from typing import Any
 
 import live_page
 import pytest
+from waiting import wait_until
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
 
@@ -99,15 +100,15 @@ def test_a_run_under_way_appears_moves_and_ends_without_a_reload(
     process = live_page.campaign(tmp_path)
     try:
         seen.page.wait_for_selector(".card .state[data-state=running]")
-        live_page.wait_until(lambda: "B/s" in seen.page.inner_text(".card .speed"), "the speed of this moment")
+        wait_until(lambda: "B/s" in seen.page.inner_text(".card .speed"), "the speed of this moment")
         seen.page.click(".card")
         seen.page.wait_for_selector("html[data-drawn='2']", state="attached")
         records = seen.page.locator("#latest tbody tr")
         first = records.count()
-        live_page.wait_until(lambda: records.count() > first, "another record")
+        wait_until(lambda: records.count() > first, "another record")
         drawn = ".js-plotly-plot .scatterlayer .trace path, .js-plotly-plot .heatmaplayer image"
         assert seen.page.locator(drawn).count() >= 2
-        live_page.wait_until(lambda: "Not judged yet" not in seen.page.inner_text("#findings"), "a judgement")
+        wait_until(lambda: "Not judged yet" not in seen.page.inner_text("#findings"), "a judgement")
     finally:
         live_page.end(process)
     seen.page.wait_for_selector("#now .state[data-state=interrupted]")

@@ -13,6 +13,7 @@ from typing import Any
 
 import live_page
 import pytest
+from waiting import wait_until
 
 Serving = Callable[..., live_page.Served]
 
@@ -32,7 +33,7 @@ def test_a_run_under_way_is_told_with_phase_progress_series_heat_and_findings(tm
     process = live_page.campaign(tmp_path, limit="3s")
     try:
         served = serving(tmp_path)
-        name = live_page.wait_until(lambda: [row for row in served.rows() if row["underWay"]], "a run under way")[0][
+        name = wait_until(lambda: [row for row in served.rows() if row["underWay"]], "a run under way")[0][
             "id"
         ]
         with live_page.Viewer(served.port, name) as viewer:
@@ -62,7 +63,7 @@ def test_the_heat_map_grows_inside_a_phase(tmp_path: Path, serving: Serving) -> 
     process = live_page.campaign(tmp_path, limit="300s", count=1)
     try:
         served = serving(tmp_path)
-        name = live_page.wait_until(lambda: [row for row in served.rows() if row["underWay"]], "a run under way")[0][
+        name = wait_until(lambda: [row for row in served.rows() if row["underWay"]], "a run under way")[0][
             "id"
         ]
         ends: list[float] = []
@@ -144,7 +145,7 @@ def test_a_viewer_that_does_not_read_does_not_keep_the_others_from_it(tmp_path: 
 def test_a_run_whose_process_died_is_told_so(tmp_path: Path, serving: Serving) -> None:
     process = live_page.campaign(tmp_path)
     progress = tmp_path / "live" / "progress.json"
-    live_page.wait_until(progress.exists, "a sign of life")
+    wait_until(progress.exists, "a sign of life")
     process.kill()
     process.wait()
     served = serving(tmp_path)
@@ -214,5 +215,5 @@ def test_without_a_viewer_it_does_nothing(runs: Path, serving: Serving) -> None:
     stat = Path(f"/proc/{served.process.pid}/stat")
     ticks = lambda: sum(map(int, stat.read_text().rpartition(")")[2].split()[11:13]))  # noqa: E731
     served.rows()
-    live_page.wait_until(lambda: ticks() == (time.sleep(1.0), ticks())[1], "a second without work")
+    wait_until(lambda: ticks() == (time.sleep(1.0), ticks())[1], "a second without work")
     assert os.sysconf("SC_CLK_TCK") >= 100
