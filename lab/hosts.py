@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import re
 import signal
@@ -246,6 +247,11 @@ class Hosts(Mapping[str, Host]):
             for end in _cable(number):
                 _limit(self.switch, end, bytes_per_s, burst_ms)
 
+    def carried_between(self) -> tuple[int, int]:
+        """Bytes that all limited cables have carried so far: down from the first site, and up to it."""
+        ends = [_cable(number) for number in range(1, len(self.sites))]
+        return sum(_carried(self.switch, down) for down, _ in ends), sum(_carried(self.switch, up) for _, up in ends)
+
 
 def counted_early(network: Mapping[str, Any]) -> float:
     """What the flows of a trial may hold from before their receivers began to count, as a share of what their link
@@ -260,19 +266,25 @@ def _limit(pid: int, interface: str, bytes_per_s: int, burst_ms: int) -> None:
     _net(pid, "tc", "qdisc", "replace", "dev", interface, "root", "tbf", *rate)
 
 
+def _carried(pid: int, interface: str) -> int:
+    (limit,) = json.loads(_net(pid, "tc", "-s", "-j", "qdisc", "show", "dev", interface, "root"))
+    return int(limit["bytes"])
+
+
 def _cable(number: int) -> tuple[str, str]:
     """The two ends of what joins this switch to the first."""
     return f"down{number}", f"up{number}"
 
 
-def _net(pid: int, *argv: str, text: str = "") -> None:
-    """Runs a program in the network of a host, and in nothing else of it."""
+def _net(pid: int, *argv: str, text: str = "") -> str:
+    """Runs a program in the network of a host, and in nothing else of it; returns what it prints."""
     done = subprocess.run(
         ["nsenter", f"--target={pid}", "--net", *argv],
         input=text, capture_output=True, text=True, check=False, timeout=PATIENCE_S,
     )  # fmt: skip
     if done.returncode:
         raise Impossible(f"{' '.join(argv)} failed: {done.stderr.strip()}")
+    return done.stdout
 
 
 @contextlib.contextmanager

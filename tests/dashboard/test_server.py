@@ -33,9 +33,7 @@ def test_a_run_under_way_is_told_with_phase_progress_series_heat_and_findings(tm
     process = live_page.campaign(tmp_path, limit="3s")
     try:
         served = serving(tmp_path)
-        name = wait_until(lambda: [row for row in served.rows() if row["underWay"]], "a run under way")[0][
-            "id"
-        ]
+        name = wait_until(lambda: [row for row in served.rows() if row["underWay"]], "a run under way")[0]["id"]
         with live_page.Viewer(served.port, name) as viewer:
             found = viewer.until(
                 lambda seen: (
@@ -63,9 +61,7 @@ def test_the_heat_map_grows_inside_a_phase(tmp_path: Path, serving: Serving) -> 
     process = live_page.campaign(tmp_path, limit="300s", count=1)
     try:
         served = serving(tmp_path)
-        name = wait_until(lambda: [row for row in served.rows() if row["underWay"]], "a run under way")[0][
-            "id"
-        ]
+        name = wait_until(lambda: [row for row in served.rows() if row["underWay"]], "a run under way")[0]["id"]
         ends: list[float] = []
         shares: list[float] = []
         until_s = time.monotonic() + live_page.LIMIT_S
