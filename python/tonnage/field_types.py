@@ -131,7 +131,7 @@ Delay = Annotated[int, BeforeValidator(_time), Field(ge=0, le=2**63 - 1, strict=
 """Nanoseconds, or none."""
 Share = Annotated[float, BeforeValidator(_share), Field(gt=0, le=1), WithJsonSchema(_SHARE)]
 """A share of one; ``"5%"`` or ``0.05``."""
-Part = Annotated[float, BeforeValidator(_share), Field(ge=0, le=1), WithJsonSchema(_SHARE)]
+Fraction = Annotated[float, BeforeValidator(_share), Field(ge=0, le=1), WithJsonSchema(_SHARE)]
 """A share of one, or none."""
 Count = Annotated[int, Field(ge=1, le=2**31 - 1, strict=True), WithJsonSchema(_COUNT)]
 """A number of things."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -180,6 +181,18 @@ def test_no_rust_file_has_a_name_that_says_nothing() -> None:
     files = list((ROOT / "crates").glob("*/src/**/*.rs"))
     assert files
     complaints = [name(path) for path in files if path.stem in RUST_FILES]
+    assert not complaints, "\n".join(complaints)
+
+
+def test_no_rust_type_is_a_riddle() -> None:
+    files = list((ROOT / "crates").glob("**/*.rs"))
+    assert files
+    complaints = [
+        f"{name(path)}: {found}: call it {RIDDLES[found]}"
+        for path in files
+        for found in re.findall(r"\b(?:struct|enum|trait|type) (\w+)", read(path))
+        if found in RIDDLES and found[0].isupper()
+    ]
     assert not complaints, "\n".join(complaints)
 
 

@@ -22,7 +22,7 @@ pub struct Beside {
 }
 
 /// A phase to run, where, and where its files go.
-pub type Asked<'a> = (&'a Backend, PhaseSpec, Option<PhaseFiles>);
+pub type PlannedPhase<'a> = (&'a Backend, PhaseSpec, Option<PhaseFiles>);
 type Modelled = (Arc<Mutex<Simulator>>, Box<PhaseSpec>, Option<PhaseFiles>);
 
 enum State {
@@ -33,7 +33,7 @@ enum State {
 }
 
 impl Beside {
-    pub fn prepare(measured: Asked, company: Asked, lead_ns: u64) -> PyResult<Self> {
+    pub fn prepare(measured: PlannedPhase, company: PlannedPhase, lead_ns: u64) -> PyResult<Self> {
         let state = match (measured, company) {
             ((Backend::Real(own), spec, files), (Backend::Real(other), company_spec, company_files)) => {
                 let prepare = |storage: &Arc<_>, spec, files| {

@@ -22,10 +22,10 @@ pub struct Target {
     backend: Backend,
     run_directory: Option<PathBuf>,
     /// As it was given, and read.
-    asked: Asked,
+    stated: StatedTarget,
 }
 
-enum Asked {
+enum StatedTarget {
     Real(Box<TargetSpec>),
     Simulated(String),
 }
@@ -43,24 +43,24 @@ impl Target {
     fn new(py: Python<'_>, spec: &str, series_directory: Option<PathBuf>) -> PyResult<Self> {
         let mut value: serde_json::Value = serde_json::from_str(spec).map_err(|error| errors::json("target", &error))?;
         let simulated = value.get("kind").is_some_and(|kind| kind == "sim");
-        let (backend, asked) = if simulated {
+        let (backend, stated) = if simulated {
             value.as_object_mut().map(|keys| keys.remove("kind"));
             let model: ModelSpec = serde_json::from_value(value).map_err(|error| errors::json("sim", &error))?;
             let simulator = Simulator::new(model).map_err(|error| errors::simulator(&error))?;
-            (Backend::Simulated(Arc::new(Mutex::new(simulator))), Asked::Simulated(spec.to_owned()))
+            (Backend::Simulated(Arc::new(Mutex::new(simulator))), StatedTarget::Simulated(spec.to_owned()))
         } else {
             let target: TargetSpec = serde_json::from_value(value).map_err(|error| errors::json("target", &error))?;
             // A server may take its time to answer.
             let storage = py.detach(|| tonnage_storage::open(&target)).map_err(|error| errors::storage(&error))?;
-            (Backend::Real(storage), Asked::Real(Box::new(target)))
+            (Backend::Real(storage), StatedTarget::Real(Box::new(target)))
         };
-        Ok(Self { backend, run_directory: series_directory, asked })
+        Ok(Self { backend, run_directory: series_directory, stated })
     }
 
     fn for_others(&self) -> PyResult<String> {
-        match &self.asked {
-            Asked::Simulated(spec) => Ok(spec.clone()),
-            Asked::Real(spec) => {
+        match &self.stated {
+            StatedTarget::Simulated(spec) => Ok(spec.clone()),
+            StatedTarget::Real(spec) => {
                 let others = spec.for_others().map_err(|error| errors::storage(&error))?;
                 serde_json::to_string(&others).map_err(|error| errors::json("target", &error))
             }

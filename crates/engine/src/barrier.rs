@@ -15,7 +15,7 @@ pub struct Barrier {
     state: Mutex<State>,
     changed: Condvar,
     /// Where tasks of other processes come as well.
-    elsewhere: Option<Arc<RemoteBarrier>>,
+    remote: Option<Arc<RemoteBarrier>>,
 }
 
 #[derive(Default)]
@@ -26,8 +26,8 @@ struct State {
 }
 
 impl Barrier {
-    pub fn new(tasks: u32, elsewhere: Option<Arc<RemoteBarrier>>) -> Self {
-        Self { tasks: tasks.into(), state: Mutex::default(), changed: Condvar::new(), elsewhere }
+    pub fn new(tasks: u32, remote: Option<Arc<RemoteBarrier>>) -> Self {
+        Self { tasks: tasks.into(), state: Mutex::default(), changed: Condvar::new(), remote }
     }
 
     /// Waits until every task of all processes has come to `point`, or all are to stop. Each says a number; the largest
@@ -42,14 +42,14 @@ impl Barrier {
         state.arrivals += 1;
         state.most = state.most.max(number);
         self.changed.notify_all();
-        if let Some(elsewhere) = self.elsewhere.as_ref().filter(|_| state.arrivals == self.tasks * time) {
-            elsewhere.say(state.most);
+        if let Some(remote) = self.remote.as_ref().filter(|_| state.arrivals == self.tasks * time) {
+            remote.say(state.most);
         }
         while state.arrivals < self.tasks * time && !stop.load(Ordering::Relaxed) {
             (state, _) = self.changed.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner);
         }
         let most = state.most;
         drop(state);
-        self.elsewhere.as_ref().and_then(|elsewhere| elsewhere.agreed(point, stop)).unwrap_or(most)
+        self.remote.as_ref().and_then(|remote| remote.agreed(point, stop)).unwrap_or(most)
     }
 }

@@ -8,7 +8,7 @@ use rustix::process::{Resource, getrlimit};
 use tonnage_records::{DAMAGE_KEPT, DamageAt};
 use tonnage_storage::{Buffer, CacheState, ItemKind, Names, NamesRequest, Opening, RetryReport, Storage, StorageError};
 use tonnage_workload::{
-    Arena, CachePolicy, Damage, FileOp, Files, ItemOf, Items, Payload, PayloadKind, PhaseSpec, Place, Terms, Verifier, Walk,
+    Arena, CachePolicy, Damage, FileOp, Files, ItemOf, ItemPlace, Items, Payload, PayloadKind, PhaseSpec, Terms, Verifier, Walk,
 };
 
 use crate::clock::Clock;
@@ -17,7 +17,7 @@ use crate::retry::Retries;
 use crate::steering::Steering;
 use crate::stonewall::Stonewall;
 use crate::task::{PhaseWorkload, Shared, Tally, TaskContext, Worker, of_places};
-use crate::transfers::{Rest, read_all, write_all};
+use crate::transfers::{Remainder, read_all, write_all};
 
 /// Files larger than this are moved in parts of it.
 const PART_BYTES: u64 = 1 << 20;
@@ -212,8 +212,8 @@ impl FileTask {
 
     /// One operation; the bytes that it moved. What moves many bytes ends between two parts of them when `stop` is set.
     #[inline]
-    fn act(&mut self, place: Place, tally: &mut Tally, stop: &AtomicBool) -> io::Result<u64> {
-        let Place { directory, number } = place;
+    fn act(&mut self, place: ItemPlace, tally: &mut Tally, stop: &AtomicBool) -> io::Result<u64> {
+        let ItemPlace { directory, number } = place;
         match self.files.op {
             FileOp::MakeTree => return self.names.make_tree(directory).map(|()| 0),
             FileOp::RemoveTree => return self.names.remove_tree(directory).map(|()| 0),
@@ -277,7 +277,7 @@ impl FileTask {
             for (offset, length) in parts(bytes) {
                 go_on(offset, stop)?;
                 let range = arena.next_part(&mut self.memory, 0, file, offset, length);
-                write_all(offset, &self.memory[range], Rest::Moved, |offset, part| self.names.write_at(offset, part))?;
+                write_all(offset, &self.memory[range], Remainder::Moved, |offset, part| self.names.write_at(offset, part))?;
             }
         }
         if self.files.fsync { self.names.sync() } else { Ok(()) }
@@ -297,7 +297,7 @@ impl FileTask {
         let mut damaged = false;
         for (offset, length) in parts(self.files.file_bytes) {
             go_on(offset, stop)?;
-            read_all(offset, &mut self.reading[..length], Rest::Moved, |offset, part| self.names.read_at(offset, part))?;
+            read_all(offset, &mut self.reading[..length], Remainder::Moved, |offset, part| self.names.read_at(offset, part))?;
             if self.verifier.is_some() {
                 let began = self.clock.ticks();
                 damaged |= !self.is_sound(number, offset, length, tally);
@@ -320,7 +320,7 @@ impl FileTask {
             return true;
         }
         if tally.damage.len() < DAMAGE_KEPT {
-            let place = Place { directory: self.here.unwrap_or(0), number };
+            let place = ItemPlace { directory: self.here.unwrap_or(0), number };
             let what = format!("{}: {what}", self.request.item_path(place, self.kind));
             tally.damage.push(DamageAt { task: self.task, file, offset: damaged, what });
         }
@@ -350,7 +350,7 @@ impl FileTask {
 
     /// What went wrong, where, and what to do.
     #[cold]
-    fn explain(&self, place: Place, error: &io::Error) -> String {
+    fn explain(&self, place: ItemPlace, error: &io::Error) -> String {
         let of_directory = self.files.op.is_on_tree() || self.here != Some(place.directory);
         let path =
             if of_directory { self.request.directory_path(place.directory) } else { self.request.item_path(place, self.kind) };

@@ -45,7 +45,7 @@ struct Hunt {
 
 /// What is to do.
 struct Pile {
-    parts: Vec<Part>,
+    parts: Vec<DirectoryPart>,
     /// Tasks that have a part, and may put more here.
     busy: u32,
     /// Tasks that wait for one.
@@ -53,7 +53,7 @@ struct Pile {
 }
 
 /// A directory, or what is left of it.
-struct Part {
+struct DirectoryPart {
     /// For messages, and below it others.
     path: Arc<Path>,
     /// The directory that holds it, and its name there; `None` once it is open.
@@ -72,14 +72,14 @@ struct Finder {
     hunt: Arc<Hunt>,
     /// Its number among the tasks here.
     place: usize,
-    part: Option<Part>,
+    part: Option<DirectoryPart>,
     listing: Box<[MaybeUninit<u8>]>,
 }
 
 impl FindWorkload {
     pub fn new(find: Find, tasks: TaskRange) -> Self {
         let path: Arc<Path> = Arc::from(Path::new(&find.root));
-        let root = Part {
+        let root = DirectoryPart {
             // A root that no system call takes is told when it is opened.
             below: Some((None, CString::new(find.root.as_bytes()).unwrap_or_default())),
             path,
@@ -284,7 +284,7 @@ impl Finder {
 
 impl Hunt {
     /// Puts directories on the pile, and where tasks wait also most of the names in hand.
-    fn share(&self, part: &mut Part, directory: &Arc<OwnedFd>, below: Vec<Part>) {
+    fn share(&self, part: &mut DirectoryPart, directory: &Arc<OwnedFd>, below: Vec<DirectoryPart>) {
         if below.is_empty() && part.names.len() <= SHARED_NAMES {
             return;
         }
@@ -293,7 +293,7 @@ impl Hunt {
         while pile.waiting > 0 && part.names.len() > SHARED_NAMES {
             let names = part.names.split_off(part.names.len() - SHARED_NAMES);
             let (path, directory) = (Arc::clone(&part.path), Some(Arc::clone(directory)));
-            pile.parts.push(Part { path, below: None, directory, goes_on: false, plain: 0, names });
+            pile.parts.push(DirectoryPart { path, below: None, directory, goes_on: false, plain: 0, names });
         }
         let waiting = pile.waiting > 0;
         drop(pile);
@@ -303,7 +303,7 @@ impl Hunt {
     }
 }
 
-impl Part {
+impl DirectoryPart {
     /// The directory, held open from the first time on; its name is followed nowhere else.
     fn held(&mut self) -> rustix::io::Result<Arc<OwnedFd>> {
         if let Some(directory) = &self.directory {

@@ -13,7 +13,7 @@ use crate::remote_barrier::RemoteBarrier;
 use crate::retry::{Retries, RetryPolicy, retrying};
 use crate::stonewall::Stonewall;
 use crate::task::{PhaseWorkload, Shared, TaskContext, Worker};
-use crate::transfers::{Rest, write_all};
+use crate::transfers::{Remainder, write_all};
 use crate::{queued_loop, sync_loop};
 
 /// A server that loses what it took, each time that it is sent, is given up after so many.
@@ -264,7 +264,7 @@ impl StreamWorker {
     /// Writes each transfer that touches `range` as it was first written; how many.
     fn write_again(&mut self, range: &Range<u64>) -> std::io::Result<u64> {
         let size = self.transfer_size as u64;
-        let rest = Rest::of(self.stream.single_attempt);
+        let rest = Remainder::of(self.stream.single_attempt);
         let Some(arena) = &mut self.arena else { return Ok(0) };
         let transfers = range.start / size..range.end.div_ceil(size);
         for transfer in transfers.clone() {

@@ -9,7 +9,7 @@ use tonnage_records::{
     BUCKETS, CacheFacts, ErrorAt, Event, FileError, HeldResult, LatencyRecorder, Note, PhaseFiles, PhaseResult, PlacementResult,
     Role, SIDES, SNAPSHOTS, SeriesRow, Side, Silence, StopReason, Tagged, TaskResult, VerifyResult, parts_of,
 };
-use tonnage_storage::{Buffer, CacheState, Facts, Held, Placement, Traffic};
+use tonnage_storage::{Buffer, CacheState, Facts, PlacedObjects, Placement, Traffic};
 use tonnage_workload::Work;
 
 use crate::clock::monotonic_ns;
@@ -212,7 +212,7 @@ pub fn notes_of(notes: Vec<tonnage_storage::Note>) -> impl Iterator<Item = Note>
 }
 
 fn placement_result(found: Placement) -> PlacementResult {
-    let held = |Held { group, osds, objects, names, traffic }| {
+    let held = |PlacedObjects { group, osds, objects, names, traffic }| {
         let Traffic { writes, written_bytes, reads, read_bytes } = traffic;
         HeldResult { group, osds, objects, names, writes, written_bytes, reads, read_bytes }
     };

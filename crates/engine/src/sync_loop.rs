@@ -8,7 +8,7 @@ use tonnage_workload::{Durability, Op};
 use crate::steering::Steering;
 use crate::stream::StreamWorker;
 use crate::task::TaskContext;
-use crate::transfers::{Rest, describe, read_all, write_all};
+use crate::transfers::{Remainder, describe, read_all, write_all};
 
 /// Moves transfers until the task's program is done or someone says stop.
 pub fn transfer(worker: &mut StreamWorker, context: &mut TaskContext) {
@@ -41,7 +41,7 @@ fn run<const KIND: u8, const VERIFY: bool>(worker: &mut StreamWorker, context: &
     let (file, landing, size) = (*file, *landing, *transfer_size);
     let (shared, number) = (Arc::clone(&context.shared), context.number);
     let clock = shared.clock;
-    let rest = Rest::of(stream.single_attempt);
+    let rest = Remainder::of(stream.single_attempt);
     let sync_each = stream.durability == Durability::FsyncEach;
     let mut steering = Steering::new(context, transfers, &terms, wall.take());
     let mut next = steering.wait_for_next(context, clock.ticks());

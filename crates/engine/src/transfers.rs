@@ -6,14 +6,14 @@ use tonnage_workload::Op;
 
 /// What becomes of a transfer of which a call moved only a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rest {
+pub enum Remainder {
     /// Another call moves it.
     Moved,
     /// The operation has failed.
     Fails,
 }
 
-impl Rest {
+impl Remainder {
     /// Of a stream that says `single_attempt`, or not.
     pub const fn of(single_attempt: bool) -> Self {
         if single_attempt { Self::Fails } else { Self::Moved }
@@ -35,7 +35,7 @@ pub fn short(moved: usize, wanted: usize) -> io::Error {
 pub fn write_all(
     offset: u64,
     bytes: &[u8],
-    rest: Rest,
+    rest: Remainder,
     mut write: impl FnMut(u64, &[u8]) -> io::Result<usize>,
 ) -> io::Result<()> {
     match write(offset, bytes) {
@@ -48,7 +48,7 @@ pub fn write_all(
 fn finish_write(
     offset: u64,
     bytes: &[u8],
-    rest: Rest,
+    rest: Remainder,
     mut result: io::Result<usize>,
     write: &mut dyn FnMut(u64, &[u8]) -> io::Result<usize>,
 ) -> io::Result<()> {
@@ -75,7 +75,7 @@ fn finish_write(
 pub fn read_all(
     offset: u64,
     bytes: &mut [u8],
-    rest: Rest,
+    rest: Remainder,
     mut read: impl FnMut(u64, &mut [u8]) -> io::Result<usize>,
 ) -> io::Result<()> {
     match read(offset, bytes) {
@@ -88,7 +88,7 @@ pub fn read_all(
 fn finish_read(
     offset: u64,
     bytes: &mut [u8],
-    rest: Rest,
+    rest: Remainder,
     mut result: io::Result<usize>,
     read: &mut dyn FnMut(u64, &mut [u8]) -> io::Result<usize>,
 ) -> io::Result<()> {

@@ -13,12 +13,12 @@ fn names() -> Names<'static> {
     Names { name: b"name", temporary: b"temporary".to_vec(), old: b"old".to_vec(), any: false }
 }
 
-struct Place {
+struct Fixture {
     root: tempfile::TempDir,
     dir: File,
 }
 
-impl Place {
+impl Fixture {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let dir = File::open(root.path()).unwrap();
@@ -52,7 +52,7 @@ fn a_temporary_has_a_name_of_its_own_that_fits_anywhere() {
 
 #[test]
 fn a_free_name_is_taken_and_a_taken_one_is_not() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("temporary", b"new");
     let dir = place.dir.as_fd();
     move_to_free((dir, b"temporary"), (dir, b"name")).unwrap();
@@ -63,7 +63,7 @@ fn a_free_name_is_taken_and_a_taken_one_is_not() {
 
 #[test]
 fn without_the_flag_a_taken_name_is_not_taken_either() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("temporary", b"new");
     let dir = place.dir.as_fd();
     link_and_remove((dir, b"temporary"), (dir, b"name"), &|_| true).unwrap();
@@ -75,7 +75,7 @@ fn without_the_flag_a_taken_name_is_not_taken_either() {
 
 #[test]
 fn what_is_expected_is_replaced_and_nothing_is_left_of_it() {
-    let place = Place::new();
+    let place = Fixture::new();
     let old = place.put("name", b"old");
     place.put("temporary", b"new");
     assert_eq!(place.replace(&mut |there| there.ino == old.ino), Ok(Replaced::Yes));
@@ -84,7 +84,7 @@ fn what_is_expected_is_replaced_and_nothing_is_left_of_it() {
 
 #[test]
 fn what_is_not_expected_keeps_its_name() {
-    let place = Place::new();
+    let place = Fixture::new();
     let foreign = place.put("name", b"foreign");
     place.put("temporary", b"new");
     assert_eq!(place.replace(&mut |_| false), Ok(Replaced::No(foreign)));
@@ -93,7 +93,7 @@ fn what_is_not_expected_keeps_its_name() {
 
 #[test]
 fn what_comes_in_between_look_and_exchange_is_put_back() {
-    let place = Place::new();
+    let place = Fixture::new();
     let old = place.put("name", b"old");
     place.put("temporary", b"new");
     place.put("foreign", b"foreign");
@@ -112,7 +112,7 @@ fn what_comes_in_between_look_and_exchange_is_put_back() {
 
 #[test]
 fn of_two_that_come_in_between_the_later_has_the_name_and_neither_is_lost() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("name", b"old");
     place.put("temporary", b"new");
     place.put("first", b"first");
@@ -131,7 +131,7 @@ fn of_two_that_come_in_between_the_later_has_the_name_and_neither_is_lost() {
 
 #[test]
 fn a_name_that_vanishes_in_between_is_free() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("name", b"old");
     place.put("temporary", b"new");
     let found = place.replace(&mut |_| {
@@ -143,7 +143,7 @@ fn a_name_that_vanishes_in_between_is_free() {
 
 #[test]
 fn two_links_of_one_inode_leave_no_temporary() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.put("name", b"same");
     fs::linkat(&place.dir, "name", &place.dir, "temporary", AtFlags::empty()).unwrap();
     assert_eq!(place.replace(&mut |_| true), Ok(Replaced::Yes));
@@ -152,7 +152,7 @@ fn two_links_of_one_inode_leave_no_temporary() {
 
 #[test]
 fn a_directory_is_never_replaced() {
-    let place = Place::new();
+    let place = Fixture::new();
     fs::mkdirat(&place.dir, "name", fs::Mode::RWXU).unwrap();
     place.put("temporary", b"new");
     assert!(matches!(place.replace(&mut |_| true), Ok(Replaced::No(there)) if there.kind == Kind::Directory));
@@ -161,7 +161,7 @@ fn a_directory_is_never_replaced() {
 
 #[test]
 fn without_an_exchange_what_is_expected_is_replaced_and_what_comes_in_between_is_not() {
-    let place = Place::new();
+    let place = Fixture::new();
     let old = place.put("name", b"old");
     place.put("temporary", b"new");
     let dir = place.dir.as_fd();
@@ -204,7 +204,7 @@ fn fail_to_look() {
 
 #[test]
 fn a_foreign_file_that_came_out_and_cannot_be_looked_at_outlives_the_temporarys_removal() {
-    let place = Place::new();
+    let place = Fixture::new();
     let old = place.put("name", b"old");
     let new = place.put("temporary", b"new");
     place.put("foreign", b"foreign");
@@ -238,7 +238,7 @@ fn wherever_a_replacement_ended_nothing_foreign_is_lost_and_nothing_hidden_stays
         (None, "foreign", [Some("foreign"), None, None]),
     ];
     for (there, out, left) in cases {
-        let place = Place::new();
+        let place = Fixture::new();
         let mut known = std::collections::HashMap::new();
         for (name, what) in there.map(|what| ("name", what)).into_iter().chain([("old", out)]) {
             known.insert(what, place.put(name, what.as_bytes()).ino);
@@ -253,7 +253,7 @@ fn wherever_a_replacement_ended_nothing_foreign_is_lost_and_nothing_hidden_stays
 
 #[test]
 fn only_the_file_that_was_meant_is_removed() {
-    let place = Place::new();
+    let place = Fixture::new();
     let [ours, foreign] = ["ours", "foreign"].map(|name| place.put(name, name.as_bytes()));
     remove_if(place.dir.as_fd(), b"foreign", ours.ino).unwrap();
     remove_if(place.dir.as_fd(), b"ours", ours.ino).unwrap();

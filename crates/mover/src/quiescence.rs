@@ -19,7 +19,7 @@ use crate::mapped_stores::Stores;
 use crate::path::TreePath;
 use crate::tree::Tree;
 use holders::{FileId, Holders};
-use lease::{Held, Lease};
+use lease::{HeldLease, Lease};
 
 /// A list of who writes what is taken anew when it is older than this.
 const HOLDERS_NS: i64 = 1_000_000_000;
@@ -51,7 +51,7 @@ pub struct QuiescenceCheck {
 /// What is known of who writes a file, from one moment on.
 #[derive(Debug)]
 pub struct Guard {
-    lease: Option<Held>,
+    lease: Option<HeldLease>,
     stores: Stores,
 }
 
@@ -64,7 +64,7 @@ impl Guard {
 
     /// Whether nobody was seen to begin.
     pub fn holds(&self) -> SysResult<bool> {
-        self.lease.as_ref().map_or(Ok(true), Held::is_whole)
+        self.lease.as_ref().map_or(Ok(true), HeldLease::is_whole)
     }
 }
 
@@ -108,7 +108,7 @@ impl QuiescenceCheck {
         self.stores != Stores::Unseen
             && Version::at(directory, name).is_ok_and(takes)
             && fs::openat(directory, name, flags | OFlags::NOATIME, Mode::empty())
-                .and_then(Held::take)
+                .and_then(HeldLease::take)
                 .is_ok_and(|(word, _)| word == Lease::Free)
     }
 
@@ -119,7 +119,7 @@ impl QuiescenceCheck {
 
     /// The same, and who begins to write from now on, as long as the guard is kept; `None` where somebody does already.
     pub fn guard(&self, file: impl AsFd, version: &Version) -> SysResult<Option<Guard>> {
-        let (word, lease) = Held::take(reopen(&file)?)?;
+        let (word, lease) = HeldLease::take(reopen(&file)?)?;
         let writer = self.of_lease(word, file, version)?;
         Ok(writer.is_none().then_some(Guard { lease, stores: self.stores }))
     }
@@ -179,12 +179,12 @@ mod tests {
 
     use super::*;
 
-    struct Place {
+    struct Fixture {
         directory: tempfile::TempDir,
         tree: Tree,
     }
 
-    impl Place {
+    impl Fixture {
         fn new() -> Self {
             let directory = tempfile::tempdir().unwrap();
             let tree = Tree::open(directory.path()).unwrap();
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_file_is_not_taken_while_somebody_can_write_it_and_the_reason_names_the_process() {
-        let place = Place::new();
+        let place = Fixture::new();
         let file = place.file();
         let Quiescence::Open(who) = place.look(0) else { panic!("it is open for writing") };
         assert!(who.contains(&format!("process {} (", std::process::id())), "{who}");
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_file_is_not_taken_while_it_is_mapped_for_writing_though_it_was_closed() {
-        let place = Place::new();
+        let place = Fixture::new();
         let file = place.file();
         file.set_len(4096).unwrap();
         // SAFETY: a new mapping at an address of the kernel's choice; unmapped below and used by nobody.
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_file_is_free_while_nobody_can_write_it_and_nothing_but_a_file_is() {
-        let place = Place::new();
+        let place = Fixture::new();
         let (file, quiescence) = (place.file(), QuiescenceCheck::new(0, Stores::Closed));
         let directory = File::open(place.directory.path()).unwrap();
         let is_free = |name: &str| quiescence.is_free(&directory, name.as_bytes());
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn where_there_are_no_leases_the_open_files_that_can_be_seen_count() {
-        let place = Place::new();
+        let place = Fixture::new();
         let quiescence = QuiescenceCheck::new(0, Stores::Timed);
         let file = place.file();
         let id = FileId::of(&file).unwrap();
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_file_that_was_just_changed_is_left_alone_for_the_rest_of_the_time() {
-        let place = Place::new();
+        let place = Fixture::new();
         place.file();
         let settle_ns = 60_000_000_000;
         assert!(
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn what_is_no_file_is_taken_at_once_and_a_link_is_not_followed() {
-        let place = Place::new();
+        let place = Fixture::new();
         let at = |name: &str| place.directory.path().join(name);
         symlink("nowhere", at("link")).unwrap();
         std::fs::create_dir(at("directory")).unwrap();

@@ -36,8 +36,8 @@ pub use memory::Collected;
 pub use object_placement::{HeldResult, PlacementResult};
 pub use read::{TaggedCounts, read_histograms, read_merged, read_table};
 pub use result::{
-    CacheFacts, CheckpointResult, CopyResult, DamageAt, ErrorAt, Event, FollowResult, LatencySummary, Note, Part, PhaseResult,
-    Role, RoundWindow, StopReason, TaskResult, VerifyResult,
+    CacheFacts, CheckpointResult, CopyResult, DamageAt, ErrorAt, Event, FollowResult, LatencySummary, Note, OperationResult,
+    PhaseResult, Role, RoundWindow, StopReason, TaskResult, VerifyResult,
 };
 pub use rounds::{RoundLog, round_spans, snapshot_events};
 pub use rows::{NOTHING, Rows, RowsError, Value};

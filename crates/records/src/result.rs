@@ -124,7 +124,7 @@ pub enum Role {
 /// What one kind of operation did in a phase that mixes several.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "docs/record-format.md")]
-pub struct Part {
+pub struct OperationResult {
     /// `write` or `read`.
     pub op: String,
     pub bytes: u64,
@@ -314,7 +314,7 @@ pub struct PhaseResult {
     pub notes: Vec<Note>,
     pub events: Vec<Event>,
     /// One for each kind of operation, where a phase mixes several.
-    pub parts: Vec<Part>,
+    pub parts: Vec<OperationResult>,
     /// Of a `tail` phase with readers.
     pub follow: Option<FollowResult>,
     /// Of a `command` phase, by number.

@@ -2,7 +2,7 @@
 //! what that comes to is the same.
 
 use crate::latency::LatencyRecorder;
-use crate::result::{DamageAt, Event, FollowResult, Part, StopReason, TaskResult, VerifyResult};
+use crate::result::{DamageAt, Event, FollowResult, OperationResult, StopReason, TaskResult, VerifyResult};
 
 /// The kinds of operation of a phase that mixes, as its record names them.
 pub const SIDES: [&str; 2] = ["write", "read"];
@@ -41,10 +41,10 @@ impl Side {
 
 /// What the result says of the two kinds of operation of a phase that mixes: writes first.
 #[must_use]
-pub fn parts_of(sides: &[Side; 2]) -> Vec<Part> {
+pub fn parts_of(sides: &[Side; 2]) -> Vec<OperationResult> {
     let part = |(op, side): (&str, &Side)| {
         let latency = side.recorder.summary();
-        Part { op: op.to_owned(), bytes: side.bytes, operations: latency.count, latency }
+        OperationResult { op: op.to_owned(), bytes: side.bytes, operations: latency.count, latency }
     };
     SIDES.into_iter().zip(sides).map(part).collect()
 }

@@ -16,7 +16,7 @@ use crate::state::{Outcome, SimulatorError, State};
 use crate::stream::StreamRun;
 
 /// A phase to run, and where its series and histograms are kept.
-pub type Asked<'a> = (&'a PhaseSpec, Option<PhaseFiles>);
+pub type PlannedPhase<'a> = (&'a PhaseSpec, Option<PhaseFiles>);
 
 enum Run<'a> {
     Stream(StreamRun<'a>),
@@ -29,9 +29,9 @@ impl Simulator {
     /// the same model, for its files and names are its own.
     pub fn run_beside(
         &mut self,
-        (spec, record): Asked<'_>,
+        (spec, record): PlannedPhase<'_>,
         company: &mut Self,
-        (company_spec, company_record): Asked<'_>,
+        (company_spec, company_record): PlannedPhase<'_>,
         lead_ns: u64,
     ) -> Result<(PhaseResult, PhaseResult), SimulatorError> {
         spec.check()?;

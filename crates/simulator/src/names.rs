@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tonnage_workload::{FileOp, Files, Place, Tree};
+use tonnage_workload::{FileOp, Files, ItemPlace, Tree};
 
 use crate::pages::is_cached;
 
@@ -126,7 +126,7 @@ impl TreeState {
     }
 
     /// Makes or removes an item.
-    fn set_item(&mut self, kind: Kind, place: Place, there: bool) -> Result<(), Refusal> {
+    fn set_item(&mut self, kind: Kind, place: ItemPlace, there: bool) -> Result<(), Refusal> {
         if !self.directories.has(place.directory) {
             return Err(MISSING);
         }
@@ -141,7 +141,7 @@ impl TreeState {
 impl Names {
     /// Does what an operation of `files` does to the name at `place`, for the task whose items are `owner`'s. Where
     /// there is no room for `full` bytes more, see [`Names::needs`] first.
-    pub fn act(&mut self, files: &Files, owner: u32, place: Place) -> Result<(), Refusal> {
+    pub fn act(&mut self, files: &Files, owner: u32, place: ItemPlace) -> Result<(), Refusal> {
         let tree = &files.tree;
         let state = self.trees.entry(key(tree, owner)).or_default();
         let kind = Kind { owner, directories: files.op.is_on_directories(), renamed: files.renamed };
@@ -190,7 +190,7 @@ impl Names {
     }
 
     /// Bytes that the files of `files` take more once the operation at `place` is done.
-    pub fn needs(&self, files: &Files, owner: u32, place: Place) -> u64 {
+    pub fn needs(&self, files: &Files, owner: u32, place: ItemPlace) -> u64 {
         let kind = Kind { owner, directories: false, renamed: files.renamed };
         let is_there = || self.trees.get(&key(&files.tree, owner)).is_some_and(|state| state.item(kind, place.number).is_ok());
         let makes = matches!(files.op, FileOp::Create | FileOp::OpenWriteClose);

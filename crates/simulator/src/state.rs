@@ -1,7 +1,9 @@
 //! What a modelled storage holds between phases, and what one kind of workload leaves of a phase.
 
 use thiserror::Error;
-use tonnage_records::{CacheFacts, CheckpointResult, CopyResult, FileError, FollowResult, KvCacheResult, Part, TrainingResult};
+use tonnage_records::{
+    CacheFacts, CheckpointResult, CopyResult, FileError, FollowResult, KvCacheResult, OperationResult, TrainingResult,
+};
 use tonnage_workload::SpecError;
 
 use crate::burst::Burst;
@@ -56,7 +58,7 @@ pub(crate) struct State {
 pub(crate) struct Outcome {
     pub finish: Finish,
     pub cache: Option<CacheFacts>,
-    pub parts: Vec<Part>,
+    pub parts: Vec<OperationResult>,
     pub follow: Option<FollowResult>,
     pub copies: Vec<CopyResult>,
     pub checkpoint: Option<CheckpointResult>,

@@ -51,7 +51,7 @@ pub use fs::watch::Watch;
 pub use kinds::open;
 pub use mpiio::SHIM as MPIIO_SHIM;
 pub use nfs::{ExportFacts, export_facts};
-pub use object_placement::{Held, Placement, Traffic};
+pub use object_placement::{PlacedObjects, Placement, Traffic};
 pub use rados::{ask_monitor, clean_pool, pool_free_bytes, pool_leftovers};
 pub use s3::check_bucket;
 pub use scratch::left_files::{file_leftovers, remove_left_file};

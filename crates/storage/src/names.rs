@@ -10,7 +10,7 @@
 
 use std::ffi::CStr;
 
-use tonnage_workload::{MAX_DEPTH, Place, Tree};
+use tonnage_workload::{ItemPlace, MAX_DEPTH, Tree};
 
 use crate::api::{ItemKind, NamesRequest};
 
@@ -32,7 +32,7 @@ impl NamesRequest {
 
     /// Where an item is, from the scratch directory.
     #[must_use]
-    pub fn item_path(&self, place: Place, kind: ItemKind) -> String {
+    pub fn item_path(&self, place: ItemPlace, kind: ItemKind) -> String {
         let mut spelling = Spelling::new(self.owner);
         format!("{}/{}", self.directory_path(place.directory), spelling.of(kind, place.number).to_string_lossy())
     }
@@ -224,7 +224,7 @@ mod tests {
         let request = NamesRequest { tree, number: 2, owner: 5, handles: 1, transfer_bytes: 0 };
         assert_eq!(request.directory_path(0), "tree.00000002");
         assert_eq!(request.directory_path(17), "tree.00000002/d.1/d.5/d.17");
-        assert_eq!(request.item_path(Place { directory: 3, number: 8 }, ItemKind::File), "tree.00000002/d.3/f.5.8");
+        assert_eq!(request.item_path(ItemPlace { directory: 3, number: 8 }, ItemKind::File), "tree.00000002/d.3/f.5.8");
         let line = Tree { depth: 100, branch: 1, ..tree };
         assert!(NamesRequest { tree: line, ..request }.directory_path(100).ends_with("/d.99/d.100"));
     }

@@ -32,7 +32,7 @@ impl Traffic {
 
 /// Objects that are held by the same servers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct PlacedObjects {
     /// Number of the placement group.
     pub group: u32,
     /// Numbers of the servers that hold a copy or a part, the one that is asked first.
@@ -53,7 +53,7 @@ pub struct Placement {
     /// How many the pool has.
     pub groups: u32,
     /// Those that objects of the phase are in, ascending.
-    pub held: Vec<Held>,
+    pub held: Vec<PlacedObjects>,
     /// Objects that were not looked up: too many, or too long a look.
     pub unplaced_objects: u64,
 }

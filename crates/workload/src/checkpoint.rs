@@ -236,7 +236,7 @@ impl Checkpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Limit, Pace, PhaseSpec, Work};
+    use crate::{Limit, PhaseSpec, RateLimits, Work};
 
     fn spec(text: &str) -> PhaseSpec {
         serde_json::from_str(
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(refused(shared), SpecError::SharedSnapshot);
         let limited = PhaseSpec { limit: Limit { time_ns: Some(1), ..Limit::default() }, ..three(|_| ()) };
         assert_eq!(limited.check(), Err(SpecError::LimitedRounds));
-        let paced = PhaseSpec { pace: Pace { think_ns: 1, ..Pace::default() }, ..three(|_| ()) };
+        let paced = PhaseSpec { pace: RateLimits { think_ns: 1, ..RateLimits::default() }, ..three(|_| ()) };
         assert_eq!(paced.check(), Err(SpecError::LimitedRounds));
     }
 

@@ -7,7 +7,7 @@
 //! PhaseSpec ── check ──→ SpecError (refused)
 //!   │  tasks, limit, pace, seed (common_settings)
 //!   └─ work ─┬─ stream ──────→ Transfers: Offsets (geometry, permutation), Ops   ┐
-//!            ├─ files ───────→ Items: Walk, Place                                │ Program: what a task does next,
+//!            ├─ files ───────→ Items: Walk, ItemPlace                            │ Program: what a task does next,
 //!            ├─ command ─────→ Copies: dealt to whoever is free                  │ when, and whether at all
 //!            ├─ find ────────→ Finds: files, to whoever is free                  │
 //!            ├─ tail ────────→ Appends of the writer; TailReader of a reader    ┘
@@ -25,12 +25,12 @@ mod find;
 mod geometry;
 mod integer_mixing;
 mod kv_cache;
-mod pace;
 mod payload;
 mod permutation;
 mod phase;
 mod phase_limit;
 mod program;
+mod rate_limits;
 mod source;
 mod spec_error;
 mod stream;
@@ -47,7 +47,6 @@ pub use find::Find;
 pub use geometry::{Access, Geometry, Layout, Offsets};
 pub use integer_mixing::{SplitMix64, mix64};
 pub use kv_cache::{KvCache, KvCacheStep, Turn};
-pub use pace::{Pace, Schedule};
 pub use payload::{Arena, CELL_BYTES, Damage, Payload, PayloadKind, Verifier};
 pub use permutation::Permutation;
 pub use phase::{PhaseSpec, Work};
@@ -57,9 +56,10 @@ pub use program::{
     RemovalStep, Removals, RetryRule, RoundStep, Rounds, SaveStep, Search, Step, TailReader, Terms, TimeUnit, Transfer,
     Transfers, WallState,
 };
+pub use rate_limits::{RateLimits, Schedule};
 pub use source::Source;
 pub use spec_error::SpecError;
 pub use stream::{Ops, Stream, first_below};
-pub use tail::{Follow, Tail, Waiting};
+pub use tail::{ReadShare, Tail, Waiting};
 pub use training::{Dataset, SAMPLE_STEP, Sample, Saving, Shuffle, Training, TrainingStep};
-pub use walk::{Place, Walk};
+pub use walk::{ItemPlace, Walk};

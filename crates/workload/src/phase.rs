@@ -8,8 +8,8 @@ use crate::common_settings::TaskRange;
 use crate::files::Files;
 use crate::find::Find;
 use crate::kv_cache::KvCache;
-use crate::pace::Pace;
 use crate::phase_limit::Limit;
+use crate::rate_limits::RateLimits;
 use crate::spec_error::SpecError;
 use crate::stream::Stream;
 use crate::tail::Tail;
@@ -55,7 +55,7 @@ pub struct PhaseSpec {
     pub limit: Limit,
     /// When operations start.
     #[serde(default)]
-    pub pace: Pace,
+    pub pace: RateLimits,
     /// Memory that each process holds and touches during the phase, in bytes, so that less is left for the page cache.
     #[serde(default)]
     pub hog_bytes: u64,
@@ -153,13 +153,13 @@ impl PhaseSpec {
             Work::Tail(tail) => tail.check(self.tasks),
             Work::Command(command) => command.check(),
             Work::Find(find) => find.check(),
-            Work::Checkpoint(_) if self.limit != Limit::default() || self.pace != Pace::default() => {
+            Work::Checkpoint(_) if self.limit != Limit::default() || self.pace != RateLimits::default() => {
                 Err(SpecError::LimitedRounds)
             }
             Work::Checkpoint(checkpoint) => checkpoint.check(self.tasks),
-            Work::Training(_) if self.pace != Pace::default() => Err(SpecError::ComputingPaces),
+            Work::Training(_) if self.pace != RateLimits::default() => Err(SpecError::ComputingPaces),
             Work::Training(training) => training.check(self.tasks),
-            Work::KvCache(_) if self.pace != Pace::default() => Err(SpecError::ThinkingPaces),
+            Work::KvCache(_) if self.pace != RateLimits::default() => Err(SpecError::ThinkingPaces),
             Work::KvCache(kv_cache) => kv_cache.check(self.tasks),
         }
     }

@@ -8,7 +8,7 @@ use crate::spec_error::SpecError;
 /// What part of the file each reader reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Follow {
+pub enum ReadShare {
     /// All of it.
     Whole,
     /// Its own 1/N: transfers are dealt to the readers in turn.
@@ -35,7 +35,7 @@ pub struct Tail {
     /// Bytes that the writer writes; whole transfers.
     pub file_bytes: u64,
     /// What each reader reads.
-    pub follow: Follow,
+    pub follow: ReadShare,
     /// What a reader does at the end of the file.
     pub waiting: Waiting,
     /// Pause of a polling reader.

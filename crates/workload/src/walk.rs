@@ -8,7 +8,7 @@ use crate::permutation::Permutation;
 
 /// One operation: which item (or, for the tree's own phases, which directory).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct ItemPlace {
     /// The tree's directory that holds the item; for phases on directories of the tree that directory itself.
     pub directory: u64,
     /// The item's number among those of its task.
@@ -37,7 +37,7 @@ struct Later {
 #[derive(Debug, Clone)]
 enum Order {
     /// Items by number: `next` in `directory`, where `room` more are.
-    Items { next: Place, room: u64, per_directory: u64 },
+    Items { next: ItemPlace, room: u64, per_directory: u64 },
     /// Items in a random order.
     Shuffled { next: u64, permutation: Permutation, first_holder: u64, per_directory: u64 },
     /// Directories of the tree from the root.
@@ -47,7 +47,7 @@ enum Order {
     /// Directories of the tree in a random order.
     ShuffledDirectories(u64, Permutation),
     /// One item again and again.
-    Same(Place),
+    Same(ItemPlace),
 }
 
 impl Files {
@@ -68,7 +68,7 @@ impl Files {
         let left = self.operations_on(owner);
         let permutation = || Permutation::new(left, seed);
         let (first_holder, per_directory) = (self.tree.first_holder(), self.tree.items_per_directory);
-        let first = Place { directory: first_holder, number: 0 };
+        let first = ItemPlace { directory: first_holder, number: 0 };
         let order = match self.op {
             FileOp::ReadDirectory if self.random => Order::ShuffledDirectories(0, permutation()),
             FileOp::MakeTree | FileOp::ReadDirectory => Order::Down(0),
@@ -102,10 +102,10 @@ impl Walk {
 }
 
 impl Iterator for Walk {
-    type Item = Place;
+    type Item = ItemPlace;
 
     #[inline]
-    fn next(&mut self) -> Option<Place> {
+    fn next(&mut self) -> Option<ItemPlace> {
         if self.left == 0 {
             self.turn()?;
         }
@@ -124,17 +124,17 @@ impl Iterator for Walk {
             Order::Shuffled { next, permutation, first_holder, per_directory } => {
                 let number = permutation.apply(*next);
                 *next += 1;
-                Place { directory: *first_holder + number / *per_directory, number }
+                ItemPlace { directory: *first_holder + number / *per_directory, number }
             }
             Order::Down(next) => {
                 *next += 1;
-                Place { directory: *next - 1, number: *next - 1 }
+                ItemPlace { directory: *next - 1, number: *next - 1 }
             }
-            Order::Up => Place { directory: self.left, number: self.left },
+            Order::Up => ItemPlace { directory: self.left, number: self.left },
             Order::ShuffledDirectories(next, permutation) => {
                 let directory = permutation.apply(*next);
                 *next += 1;
-                Place { directory, number: directory }
+                ItemPlace { directory, number: directory }
             }
             Order::Same(place) => *place,
         })

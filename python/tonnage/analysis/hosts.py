@@ -10,7 +10,7 @@ from typing import Literal
 from tonnage.analysis.results import DevicePart, Devices, HostPart, Hosts, Point, Slowest
 from tonnage.records import Trials
 from tonnage.records.line_types import DeviceLine, TaskLine, TrialLine
-from tonnage.records.line_types import Devices as Told
+from tonnage.records.line_types import Devices as DeviceLines
 from tonnage.records.trial_columns import by_record
 from tonnage.units import BANDWIDTH
 
@@ -179,7 +179,7 @@ def _alone(rows: Sequence[DeviceLine]) -> Iterator[tuple[int, str]]:
             yield task, names.pop()
 
 
-def _devices(point: Point, held: Told, every: Sequence[Mapping[str, tuple[int, float]]]) -> Devices:
+def _devices(point: Point, held: DeviceLines, every: Sequence[Mapping[str, tuple[int, float]]]) -> Devices:
     total = sum(row["first_bytes"] for row in held["balance"])
     parts = []
     for row in held["balance"]:

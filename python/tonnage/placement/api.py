@@ -19,8 +19,7 @@ from tonnage.cluster.scheduler import SubmissionUnknown as SubmissionUnknown
 from tonnage.errors import RequestError
 from tonnage.option_names import in_keywords, reworded
 from tonnage.placement.answer_types import LoadAnswer as Loads
-from tonnage.placement.answer_types import Previewed, Repeated, Submission, previewed, submitted
-from tonnage.placement.answer_types import WhereAnswer as Place
+from tonnage.placement.answer_types import Previewed, Repeated, Submission, WhereAnswer, previewed, submitted
 from tonnage.placement.answer_types import load_answer as loads
 from tonnage.placement.answer_types import where_answer as place
 from tonnage.placement.path_report import report_path
@@ -129,7 +128,7 @@ def submit(*program: PathLike, dry_run: bool = False, **options: Any) -> Preview
         return submitted(request.key, submit_request(request, key_given=asked.key is not None, tell=lambda _plan: None))
 
 
-def where(path: PathLike | None = None, *, site: PathLike | None = None) -> Place:
+def where(path: PathLike | None = None, *, site: PathLike | None = None) -> WhereAnswer:
     """Which servers hold ``path`` (None: the working directory), and which hosts are beside them.
 
     ``file_servers`` has of each its ``name``, ``hosts``, ``slots`` and ``load`` (rates a second, ``at_s`` in seconds

@@ -17,7 +17,7 @@ from typing import Annotated, TypeVar
 from pydantic import AfterValidator, Field, ValidationError
 
 from tonnage.errors import RequestError
-from tonnage.field_types import Count, Delay, Length, Part, Rate, SchedulerName, Time
+from tonnage.field_types import Count, Delay, Fraction, Length, Rate, SchedulerName, Time
 from tonnage.machine.guarded_access import carefully
 from tonnage.toml_documents import Document, DocumentTable, line_of
 
@@ -123,7 +123,7 @@ class Policy(DocumentTable):
     near_latency: Delay = Field(0, description="of one operation there")
     far_bandwidth: Rate = Field(10**8, description="bytes per second from any other host")
     far_latency: Delay = Field(10**6, description="of one operation from there")
-    cpu_bound_below: Part = Field(0.1, description="a job that waits for storage less than this is not capped")
+    cpu_bound_below: Fraction = Field(0.1, description="a job that waits for storage less than this is not capped")
 
 
 class Site(DocumentTable):

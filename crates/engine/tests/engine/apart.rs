@@ -12,13 +12,13 @@ use tonnage_workload::{Limit, Op, PhaseSpec, TaskRange};
 const S: u64 = 1_000_000_000;
 
 /// One process's part.
-struct Part {
+struct ProcessPart {
     phase: Phase,
     collected: Collected,
 }
 
 /// `spec` over processes of `split` tasks, each at its start line.
-fn prepare(storage: &Arc<dyn Storage>, spec: &PhaseSpec, split: &[u32]) -> Vec<Part> {
+fn prepare(storage: &Arc<dyn Storage>, spec: &PhaseSpec, split: &[u32]) -> Vec<ProcessPart> {
     let mut first = 0;
     let total = split.iter().sum();
     split
@@ -28,13 +28,13 @@ fn prepare(storage: &Arc<dyn Storage>, spec: &PhaseSpec, split: &[u32]) -> Vec<P
             first += here;
             let (files, collected) = PhaseFiles::in_memory(spec.operation_log > 0);
             let part = PhaseSpec { tasks, ..spec.clone() };
-            Part { phase: Phase::prepare(Arc::clone(storage), part, Some(files)).expect("prepared"), collected }
+            ProcessPart { phase: Phase::prepare(Arc::clone(storage), part, Some(files)).expect("prepared"), collected }
         })
         .collect()
 }
 
 /// What a launcher does from the barrier on: whoever meets waits until all do, and gets the largest number.
-fn attend(parts: &mut [Part]) -> Vec<Vec<u64>> {
+fn attend(parts: &mut [ProcessPart]) -> Vec<Vec<u64>> {
     for part in &mut *parts {
         part.phase.go();
     }
@@ -59,8 +59,8 @@ fn attend(parts: &mut [Part]) -> Vec<Vec<u64>> {
     meetings
 }
 
-fn merged(parts: &[Part]) -> PhaseResult {
-    let shares = parts.iter().map(|Part { phase, collected }| {
+fn merged(parts: &[ProcessPart]) -> PhaseResult {
+    let shares = parts.iter().map(|ProcessPart { phase, collected }| {
         let result = phase.take_result().expect("a result").expect("it ran");
         Share::new(result, phase.line_ns(), collected).expect("a share")
     });

@@ -8,7 +8,7 @@ use tonnage_engine::{Beside, Phase};
 use tonnage_records::{PhaseResult, StopReason};
 use tonnage_storage::{Storage, StorageKind};
 use tonnage_testing::{Fault, Faulty};
-use tonnage_workload::{Limit, Op, Pace, PhaseSpec};
+use tonnage_workload::{Limit, Op, PhaseSpec, RateLimits};
 
 const MS: u64 = 1_000_000;
 const LEAD: Duration = Duration::from_millis(50);
@@ -21,7 +21,7 @@ fn writing(record: &str, tasks: u32, time_ms: u64) -> PhaseSpec {
 }
 
 fn company(operations_per_s: u64) -> PhaseSpec {
-    let pace = Pace { operations_per_s: Some(operations_per_s), ..Pace::default() };
+    let pace = RateLimits { operations_per_s: Some(operations_per_s), ..RateLimits::default() };
     PhaseSpec { pace, ..writing("0001-company", 3, 3_600_000) }
 }
 

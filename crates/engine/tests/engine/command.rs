@@ -9,13 +9,13 @@ use crate::support::run;
 use tonnage_engine::Phase;
 use tonnage_records::{PhaseResult, StopReason, TaskResult};
 use tonnage_storage::{StorageKind, TargetSpec, open};
-use tonnage_workload::{Command, Limit, Pace, PhaseSpec, TaskRange, Work};
+use tonnage_workload::{Command, Limit, PhaseSpec, RateLimits, TaskRange, Work};
 
 const MS: u64 = 1_000_000;
 
-struct Place(tempfile::TempDir);
+struct Fixture(tempfile::TempDir);
 
-impl Place {
+impl Fixture {
     fn new() -> Self {
         let place = tempfile::tempdir().expect("a temporary directory");
         for name in ["work", "output"] {
@@ -34,7 +34,7 @@ impl Place {
             tasks: TaskRange { first: 0, here: tasks, total: tasks },
             tasks_per_node: None,
             limit: Limit::default(),
-            pace: Pace::default(),
+            pace: RateLimits::default(),
             hog_bytes: 0,
             operation_log: 0,
             seed: 5,
@@ -87,7 +87,7 @@ fn processes_with(mark: &str) -> usize {
 
 #[test]
 fn fifty_copies_of_gzip_run_eight_at_once_and_each_is_accounted() {
-    let place = Place::new();
+    let place = Fixture::new();
     let data: Vec<u8> = (0..200_000_u32).flat_map(|number| (number ^ (number << 7)).to_le_bytes()).collect();
     std::io::Write::write_all(&mut std::fs::File::create(place.path("work/data")).expect("a file"), &data).expect("written");
     let result = place.run(&["gzip", "-c", "data"], 50, 8);
@@ -109,7 +109,7 @@ fn fifty_copies_of_gzip_run_eight_at_once_and_each_is_accounted() {
 
 #[test]
 fn what_dd_moved_is_what_the_kernel_accounted() {
-    let place = Place::new();
+    let place = Fixture::new();
     let result = place.run(&["dd", "if=/dev/zero", "of=big.{copy}", "bs=64k", "count=128"], 2, 2);
     for copy in &result.copies {
         let written = copy.write_call_bytes.expect("accounted");
@@ -126,7 +126,7 @@ fn what_dd_moved_is_what_the_kernel_accounted() {
 
 #[test]
 fn copies_that_share_processors_wait_for_them() {
-    let place = Place::new();
+    let place = Fixture::new();
     let more = 2 * std::thread::available_parallelism().map_or(1, usize::from) as u32 + 1;
     let busy = place.run(&["sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"], more, more);
     let delays = busy.copies.iter().map(|copy| copy.run_delay_ns.expect("accounted")).collect::<Vec<_>>();
@@ -136,7 +136,7 @@ fn copies_that_share_processors_wait_for_them() {
 
 #[test]
 fn children_that_a_copy_waited_for_are_in_its_account() {
-    let place = Place::new();
+    let place = Fixture::new();
     let line = "dd if=/dev/zero of=one bs=64k count=64 2>/dev/null; dd if=/dev/zero of=two bs=64k count=64 2>/dev/null";
     let result = place.run(&["sh", "-c", line], 1, 1);
     assert!(result.copies[0].write_call_bytes >= Some(8 << 20), "{:?}", result.copies[0]);
@@ -144,7 +144,7 @@ fn children_that_a_copy_waited_for_are_in_its_account() {
 
 #[test]
 fn the_time_of_a_busy_copy_is_counted_and_that_of_a_sleeping_one_is_not() {
-    let place = Place::new();
+    let place = Fixture::new();
     let busy = place.run(&["sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"], 1, 1);
     let copy = &busy.copies[0];
     let (cpu, elapsed) = (copy.cpu_user_ns + copy.cpu_system_ns, copy.end_ns - copy.start_ns);
@@ -156,7 +156,7 @@ fn the_time_of_a_busy_copy_is_counted_and_that_of_a_sleeping_one_is_not() {
 
 #[test]
 fn arguments_arrive_as_they_were_given() {
-    let place = Place::new();
+    let place = Fixture::new();
     let odd = ["two words", "a 'b' \"c\"", "line\nbreak", "$HOME `id` $(id) ; & | > *", "", "ü{copy}", "\\"];
     let mut argv = vec!["python3", "-c", "import sys, json; print(json.dumps(sys.argv[1:]))"];
     argv.extend(odd);
@@ -168,7 +168,7 @@ fn arguments_arrive_as_they_were_given() {
 
 #[test]
 fn a_copy_runs_in_its_directory_with_its_environment_and_without_input() {
-    let place = Place::new();
+    let place = Fixture::new();
     let spec = place.spec(&["sh", "-c", "pwd; echo $GIVEN $TONNAGE_COPY $TONNAGE_TASK; wc -c"], 2, 1);
     let result = perform(commanding(spec, |command| {
         command.environment.insert("GIVEN".to_owned(), "a  b".to_owned());
@@ -182,7 +182,7 @@ fn a_copy_runs_in_its_directory_with_its_environment_and_without_input() {
 fn the_programs_path_is_the_one_it_is_given_and_a_script_needs_no_first_line() {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
-    let place = Place::new();
+    let place = Fixture::new();
     let written = |name: &str, text: &str, mode: u32| {
         let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(place.path(name)).expect("made");
         file.write_all(text.as_bytes()).expect("written");
@@ -209,7 +209,7 @@ fn a_copy_has_the_signals_of_a_shell_whatever_this_process_does_with_its_own() {
     const LINE: &str =
         "import signal as s; print([int(s.getsignal(n)) for n in (s.SIGUSR1, s.SIGTERM)], s.pthread_sigmask(0, []))";
     extern "C" fn handle(_: libc::c_int) {}
-    let place = Place::new();
+    let place = Fixture::new();
     let usual = handle as extern "C" fn(libc::c_int);
     // SAFETY: the handler does nothing.
     unsafe { libc::signal(libc::SIGUSR1, usual as libc::sighandler_t) };
@@ -230,14 +230,14 @@ fn no_library_is_asked_to_prepare_for_a_fork() {
     }
     // SAFETY: the function only counts.
     assert_eq!(unsafe { libc::pthread_atfork(Some(prepare), None, None) }, 0);
-    let place = Place::new();
+    let place = Fixture::new();
     assert_eq!(place.run(&["true"], 20, 2).first_error, None);
     assert_eq!(ASKED.load(Ordering::Relaxed), 0);
 }
 
 #[test]
 fn a_copy_that_fails_fails_the_trial_and_lets_the_running_ones_end() {
-    let place = Place::new();
+    let place = Fixture::new();
     let line = "if [ $TONNAGE_COPY = 1 ]; then echo first >&2; echo ' no luck ' >&2; exit 3; else sleep 0.4; echo whole; fi";
     let result = place.run(&["sh", "-c", line], 40, 2);
     assert_eq!(result.stop_reason, StopReason::Error);
@@ -255,7 +255,7 @@ fn a_copy_that_fails_fails_the_trial_and_lets_the_running_ones_end() {
 
 #[test]
 fn a_copy_that_a_signal_ended_is_told_apart() {
-    let place = Place::new();
+    let place = Fixture::new();
     let result = place.run(&["sh", "-c", "echo oh >&2; kill -9 $$"], 1, 1);
     assert_eq!(message(&result), "copy 0 was ended by signal 9 (SIGKILL): oh");
     assert_eq!((result.copies[0].exit_code, result.copies[0].signal), (None, Some(9)));
@@ -263,7 +263,7 @@ fn a_copy_that_a_signal_ended_is_told_apart() {
 
 #[test]
 fn a_command_that_is_not_there_is_one_clear_error() {
-    let place = Place::new();
+    let place = Fixture::new();
     let result = place.run(&["no-such-program-here"], 3, 1);
     assert!(message(&result).starts_with("copy 0 of no-such-program-here did not run: No such file or directory"));
     assert_eq!(result.first_error.as_ref().map(|error| error.errno), Some(libc_enoent()));
@@ -279,7 +279,7 @@ const fn libc_enoent() -> i32 {
 
 #[test]
 fn a_stop_leaves_no_process_not_even_a_grandchild() {
-    let place = Place::new();
+    let place = Fixture::new();
     let line = "echo up; sleep 86421.5 & sleep 86421.5; wait";
     let phase = start(place.spec(&["sh", "-c", line], 8, 4));
     while processes_with("86421.5\0") < 8 {
@@ -296,7 +296,7 @@ fn a_stop_leaves_no_process_not_even_a_grandchild() {
 
 #[test]
 fn a_copy_that_ignores_the_polite_signal_is_ended_all_the_same() {
-    let place = Place::new();
+    let place = Fixture::new();
     let phase = start(place.spec(&["sh", "-c", "trap '' TERM; echo up; while :; do sleep 0.0864; done"], 1, 1));
     while std::fs::read_to_string(place.path("output/0.out")).map_or(0, |said| said.len()) == 0 {
         std::thread::yield_now();
@@ -309,7 +309,7 @@ fn a_copy_that_ignores_the_polite_signal_is_ended_all_the_same() {
 
 #[test]
 fn no_copy_starts_after_the_time_limit() {
-    let place = Place::new();
+    let place = Fixture::new();
     let spec = place.spec(&["sleep", "0.2"], 1000, 2);
     let result = perform(PhaseSpec { limit: Limit { time_ns: Some(500 * MS), ..Limit::default() }, ..spec });
     assert_eq!(result.stop_reason, StopReason::Time);
@@ -319,7 +319,7 @@ fn no_copy_starts_after_the_time_limit() {
 
 #[test]
 fn a_thousand_copies_leave_no_descriptor_and_no_child() {
-    let place = Place::new();
+    let place = Fixture::new();
     let open_files = || std::fs::read_dir("/proc/self/fd").expect("procfs").count();
     place.run(&["true"], 8, 4);
     let before = open_files();

@@ -7,7 +7,7 @@ use tonnage_engine::Phase;
 use tonnage_records::{PhaseResult, StopReason};
 use tonnage_storage::{StorageKind, TargetSpec, open};
 use tonnage_testing::{Fault, Faulty};
-use tonnage_workload::{Access, Durability, Geometry, Layout, Limit, Op, Pace, PhaseSpec, Stream, TaskRange, Work};
+use tonnage_workload::{Access, Durability, Geometry, Layout, Limit, Op, PhaseSpec, RateLimits, Stream, TaskRange, Work};
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
@@ -19,7 +19,7 @@ fn spec(op: Op, queue_depth: u32) -> PhaseSpec {
         tasks: TaskRange { first: 0, here: 1, total: 1 },
         tasks_per_node: None,
         limit: Limit::default(),
-        pace: Pace::default(),
+        pace: RateLimits::default(),
         hog_bytes: 0,
         operation_log: 0,
         seed: 5,

@@ -9,7 +9,9 @@ use tonnage_engine::Phase;
 use tonnage_records::{PhaseResult, StopReason};
 use tonnage_storage::{DirectMode, NamesRequest, Scratch, Storage, StorageKind, TargetSpec, open};
 use tonnage_testing::{Fault, Faulty};
-use tonnage_workload::{Arena, CachePolicy, FileOp, Files, Limit, Pace, Payload, PayloadKind, PhaseSpec, TaskRange, Tree, Work};
+use tonnage_workload::{
+    Arena, CachePolicy, FileOp, Files, Limit, Payload, PayloadKind, PhaseSpec, RateLimits, TaskRange, Tree, Work,
+};
 
 const TREE: Tree = Tree { depth: 2, branch: 3, items_per_directory: 4, leaves_only: false, shared: false };
 const ITEMS: u64 = 13 * 4;
@@ -47,7 +49,7 @@ fn run_limited(storage: &Arc<dyn Storage>, tasks: u32, files: Files, limit: Limi
         tasks: TaskRange { first: 0, here: tasks, total: tasks },
         tasks_per_node: None,
         limit,
-        pace: Pace::default(),
+        pace: RateLimits::default(),
         hog_bytes: 0,
         operation_log: 0,
         seed: 5,

@@ -7,7 +7,7 @@ use crate::support::{MIB, in_memory, null, on_disk, run, spec, streaming};
 use tonnage_engine::Phase;
 use tonnage_records::StopReason;
 use tonnage_storage::{Delays, Storage, StorageKind, TargetSpec, open};
-use tonnage_workload::{Durability, Limit, Op, Pace, PhaseSpec};
+use tonnage_workload::{Durability, Limit, Op, PhaseSpec, RateLimits};
 
 /// Tasks that no pass ends, at `depth`.
 fn endless(limit: Limit, tasks: u32, depth: u32) -> PhaseSpec {
@@ -123,7 +123,7 @@ fn a_start_up_is_as_many_operations_as_a_task_keeps_in_flight_until_its_time_is_
     let worn = Limit { wear_out: true, ..limit };
     assert_eq!(startups(&null(), endless(worn, 2, 1)), [None; 2], "the time did not end it");
     assert_eq!(startups(&null(), spec(Op::Write, 2)), [None; 2], "there was no time");
-    let pace = Pace { think_ns: 1_000_000, ..Pace::default() };
+    let pace = RateLimits { think_ns: 1_000_000, ..RateLimits::default() };
     assert_eq!(startups(&null(), PhaseSpec { pace, ..endless(limit, 2, 1) }), [None; 2], "nothing is in flight in a pause");
     let (_parent, _scratch, cached) = on_disk(StorageKind::Posix);
     let written = |durability| {

@@ -8,16 +8,16 @@ use tonnage_engine::Phase;
 use tonnage_records::StopReason;
 use tonnage_storage::{Storage, StorageKind};
 use tonnage_testing::{Fault, Faulty, Throttled, holds_on_a_busy_machine};
-use tonnage_workload::{Limit, Op, Pace, PhaseSpec};
+use tonnage_workload::{Limit, Op, PhaseSpec, RateLimits};
 
 const MS: u64 = 1_000_000;
 
-fn rate(operations_per_s: u64) -> Pace {
-    Pace { operations_per_s: Some(operations_per_s), ..Pace::default() }
+fn rate(operations_per_s: u64) -> RateLimits {
+    RateLimits { operations_per_s: Some(operations_per_s), ..RateLimits::default() }
 }
 
 /// A phase of writes that only its limit ends.
-fn paced(pace: Pace, time_ms: u64, tasks: u32, depth: u32) -> PhaseSpec {
+fn paced(pace: RateLimits, time_ms: u64, tasks: u32, depth: u32) -> PhaseSpec {
     let limit = Limit { time_ns: Some(time_ms * MS), wrap: true, ..Limit::default() };
     streaming(PhaseSpec { pace, limit, ..spec(Op::Write, tasks) }, |stream| {
         stream.geometry.transfer_size = 4096;
@@ -43,7 +43,7 @@ fn all_tasks_together_keep_the_rate_for_the_whole_time() {
 #[test]
 fn a_rate_in_bytes_is_one_of_whole_transfers() {
     holds_on_a_busy_machine(|| {
-        let pace = Pace { bytes_per_s: Some(400 * 4096), ..Pace::default() };
+        let pace = RateLimits { bytes_per_s: Some(400 * 4096), ..RateLimits::default() };
         let result = run(&null(), paced(pace, 500, 2, 1), None);
         let operations: u64 = result.tasks.iter().map(|task| task.operations).sum();
         assert!((188..=200).contains(&operations), "{operations}");
@@ -98,7 +98,7 @@ fn an_operation_that_finds_no_free_slot_waits_and_its_latency_says_so() {
 #[test]
 fn a_pause_by_plan_is_no_stall_and_an_operation_that_hangs_is_one() {
     holds_on_a_busy_machine(|| {
-        let slow = Pace { bytes_per_s: Some(4096 * 2 / 3), ..Pace::default() };
+        let slow = RateLimits { bytes_per_s: Some(4096 * 2 / 3), ..RateLimits::default() };
         for depth in [1, 4] {
             let result = run(&in_memory(), paced(slow, 1700, 1, depth), None);
             assert_eq!((result.tasks[0].operations, result.events.len()), (2, 0), "{:?}", result.events);
@@ -115,7 +115,7 @@ fn a_pause_by_plan_is_no_stall_and_an_operation_that_hangs_is_one() {
 #[test]
 fn think_time_is_between_operations_and_in_no_latency() {
     holds_on_a_busy_machine(|| {
-        let pace = Pace { think_ns: 20 * MS, ..Pace::default() };
+        let pace = RateLimits { think_ns: 20 * MS, ..RateLimits::default() };
         let result = run(&in_memory(), paced(pace, 500, 1, 1), None);
         assert!((15..=25).contains(&result.tasks[0].operations), "{}", result.tasks[0].operations);
         assert!(result.latency.p50_ns < 5 * MS, "{} ns", result.latency.p50_ns);
@@ -130,8 +130,8 @@ fn think_time_is_between_operations_and_in_no_latency() {
 fn a_task_that_waits_by_plan_hears_stop_long_before_its_time() {
     holds_on_a_busy_machine(|| {
         let hour = 3_600_000;
-        let thinking = Pace { think_ns: hour * MS, ..Pace::default() };
-        for (pace, depth) in [(thinking, 1), (thinking, 4), (Pace { bytes_per_s: Some(1), ..Pace::default() }, 1)] {
+        let thinking = RateLimits { think_ns: hour * MS, ..RateLimits::default() };
+        for (pace, depth) in [(thinking, 1), (thinking, 4), (RateLimits { bytes_per_s: Some(1), ..RateLimits::default() }, 1)] {
             let mut phase = Phase::prepare(in_memory(), paced(pace, hour, 2, depth), None).expect("prepared");
             phase.go();
             while phase.live().operations == 0 {

@@ -9,7 +9,7 @@ use crate::support::{null, run_with_latencies, spec, streaming};
 use tonnage_engine::{EngineError, Phase};
 use tonnage_storage::{Completion, File, Lane, OpenRequest, Queue, Request, Result, Slots, Storage};
 use tonnage_testing::{Call, Hook, Hooked, Leave, Stub};
-use tonnage_workload::{Limit, Op, Pace, PhaseSpec};
+use tonnage_workload::{Limit, Op, PhaseSpec, RateLimits};
 
 const LATENCY: Duration = Duration::from_millis(400);
 
@@ -26,7 +26,7 @@ impl Hook for Distant {
 #[test]
 fn a_paced_queue_starts_operations_in_time_while_others_are_in_flight() {
     let storage: Arc<dyn Storage> = Arc::new(Hooked::new(null(), |_| Distant));
-    let pace = Pace { operations_per_s: Some(12), ..Pace::default() };
+    let pace = RateLimits { operations_per_s: Some(12), ..RateLimits::default() };
     let limit = Limit { operations: Some(30), ..Limit::default() };
     let phase = streaming(PhaseSpec { pace, limit, ..spec(Op::Write, 1) }, |stream| stream.queue_depth = 16);
     let (result, latencies) = run_with_latencies(&storage, phase);
@@ -39,7 +39,7 @@ fn a_paced_queue_starts_operations_in_time_while_others_are_in_flight() {
 }
 
 /// What was asked of a queue, each with how many operations were in flight.
-type Asked = Arc<Mutex<Vec<(&'static str, usize)>>>;
+type QueueLog = Arc<Mutex<Vec<(&'static str, usize)>>>;
 
 /// Its first wait fails, with operations in flight; the later ones as well, or they bring all of them back.
 struct Failing {
@@ -47,7 +47,7 @@ struct Failing {
     in_flight: VecDeque<Completion>,
     waits: u32,
     comes_back: bool,
-    asked: Asked,
+    asked: QueueLog,
 }
 
 impl Failing {
@@ -101,7 +101,7 @@ impl Queue for Failing {
 #[test]
 fn a_file_is_not_synced_or_closed_with_operations_in_flight_after_a_wait_that_failed() {
     for (comes_back, expected) in [(true, vec![("sync", 0), ("close", 0)]), (false, vec![])] {
-        let asked = Asked::default();
+        let asked = QueueLog::default();
         let told = Arc::clone(&asked);
         let queue = move |_: &OpenRequest| {
             let (memory, in_flight, asked) = (None, VecDeque::new(), Arc::clone(&told));

@@ -8,7 +8,7 @@ use tonnage_engine::Phase;
 use tonnage_records::{PhaseFiles, PhaseResult, Role, StopReason, read_histograms};
 use tonnage_storage::{Storage, StorageKind, TargetSpec, open};
 use tonnage_testing::{Fault, Faulty};
-use tonnage_workload::{Durability, Follow, Limit, Op, Pace, PhaseSpec, Tail, TaskRange, Waiting, Work};
+use tonnage_workload::{Durability, Limit, Op, PhaseSpec, RateLimits, ReadShare, Tail, TaskRange, Waiting, Work};
 
 const TRANSFER: u64 = 16 << 10;
 const MS: u64 = 1_000_000;
@@ -18,7 +18,7 @@ fn tail(transfers: u64, readers: u32, change: impl FnOnce(&mut Tail)) -> PhaseSp
     let mut tail = Tail {
         transfer_size: TRANSFER,
         file_bytes: transfers * TRANSFER,
-        follow: Follow::Whole,
+        follow: ReadShare::Whole,
         waiting: Waiting::Poll,
         poll_ns: MS,
         grace_ns: 60_000 * MS,
@@ -31,7 +31,7 @@ fn tail(transfers: u64, readers: u32, change: impl FnOnce(&mut Tail)) -> PhaseSp
         tasks: TaskRange { first: 0, here: 1 + readers, total: 1 + readers },
         tasks_per_node: None,
         limit: Limit::default(),
-        pace: Pace::default(),
+        pace: RateLimits::default(),
         hog_bytes: 0,
         operation_log: 0,
         seed: 5,
@@ -41,7 +41,7 @@ fn tail(transfers: u64, readers: u32, change: impl FnOnce(&mut Tail)) -> PhaseSp
 }
 
 fn paced(spec: PhaseSpec, operations_per_s: u64) -> PhaseSpec {
-    PhaseSpec { pace: Pace { operations_per_s: Some(operations_per_s), ..Pace::default() }, ..spec }
+    PhaseSpec { pace: RateLimits { operations_per_s: Some(operations_per_s), ..RateLimits::default() }, ..spec }
 }
 
 fn in_memory() -> Arc<dyn Storage> {
@@ -71,7 +71,7 @@ fn assert_all_was_read(result: &PhaseResult, transfers: u64, readers: u64, copie
 #[test]
 fn readers_read_all_that_is_written_each_the_whole_or_its_share() {
     for kind in [StorageKind::Posix, StorageKind::Uring] {
-        for (follow, readers, copies) in [(Follow::Whole, 3, 3), (Follow::Share, 3, 1), (Follow::Share, 8, 1)] {
+        for (follow, readers, copies) in [(ReadShare::Whole, 3, 3), (ReadShare::Share, 3, 1), (ReadShare::Share, 8, 1)] {
             let (_parent, scratch, storage) = on_disk(kind);
             let result = run(&storage, tail(100, readers, |tail| tail.follow = follow), None);
             assert_all_was_read(&result, 100, u64::from(readers), copies);
@@ -97,7 +97,7 @@ fn histograms_tell_work_following_and_lag_apart() {
         std::fs::create_dir(directory.path().join(name)).expect("a directory");
     }
     let files = PhaseFiles::create(directory.path(), "0000-tail", false).expect("files");
-    run(&in_memory(), tail(100, 2, |tail| tail.follow = Follow::Share), Some(files));
+    run(&in_memory(), tail(100, 2, |tail| tail.follow = ReadShare::Share), Some(files));
     let histograms = read_histograms(&directory.path().join("latency/0000-tail.hlog")).expect("histograms");
     let counts: Vec<(&str, u64)> =
         histograms.iter().map(|(tag, pairs)| (tag.as_str(), pairs.iter().map(|(_, n)| n).sum())).collect();

@@ -7,7 +7,7 @@ const LOOK_MS: u64 = 5;
 const GIB: u64 = 1 << 30;
 
 /// An application that computes, then writes a checkpoint to a device that it shares with the mover.
-struct World {
+struct SharedDevice {
     device_bytes_per_s: u64,
     compute_ms: u64,
     checkpoint_bytes: u64,
@@ -31,7 +31,7 @@ impl Ran {
     }
 }
 
-impl World {
+impl SharedDevice {
     fn new(compute_ms: u64, checkpoint_bytes: u64) -> Self {
         Self { device_bytes_per_s: GIB, compute_ms, checkpoint_bytes, own: Own::default(), mover: true }
     }
@@ -80,7 +80,7 @@ impl World {
 #[test]
 fn a_checkpoint_loop_slows_by_three_per_cent_at_most_whatever_its_period() {
     for (compute_ms, mib) in [(5000, 1024), (1000, 256), (500, 128), (200, 64), (100, 32), (60, 16), (20, 4)] {
-        let world = |mover| World { mover, ..World::new(compute_ms, mib << 20) };
+        let world = |mover| SharedDevice { mover, ..SharedDevice::new(compute_ms, mib << 20) };
         let (alone, beside) = (world(false).run(60), world(true).run(60));
         for (share, most) in [(0.5, 1.03), (0.99, 1.10)] {
             let ratio = beside.step_ms(share) as f64 / alone.step_ms(share) as f64;
@@ -92,14 +92,14 @@ fn a_checkpoint_loop_slows_by_three_per_cent_at_most_whatever_its_period() {
 #[test]
 fn the_mover_uses_most_of_the_time_that_the_application_leaves() {
     for (compute_ms, mib, least) in [(5000, 1024, 0.95), (1000, 256, 0.75), (500, 128, 0.30)] {
-        let ran = World::new(compute_ms, mib << 20).run(60);
+        let ran = SharedDevice::new(compute_ms, mib << 20).run(60);
         assert!(ran.used >= least, "{compute_ms} ms, {mib} MiB: {:.2} used", ran.used);
     }
 }
 
 #[test]
 fn a_steady_writer_is_met_once_and_the_mover_still_gets_on() {
-    let mut world = World { own: Own::default(), ..World::new(1, GIB) };
+    let mut world = SharedDevice { own: Own::default(), ..SharedDevice::new(1, GIB) };
     let ran = world.run(30);
     assert!(ran.dips <= 2 && world.own.bytes >= 30 * FLOOR_BYTES_PER_S, "{} dips, {} bytes", ran.dips, world.own.bytes);
 }

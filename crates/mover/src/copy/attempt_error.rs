@@ -68,13 +68,13 @@ pub(super) fn broken(reason: String) -> Ended {
 
 /// `path` of `tree`, on one line.
 pub(super) fn place<'a>(tree: &'a Tree, path: &'a TreePath) -> impl Display + 'a {
-    struct Place<'a>(&'a Tree, &'a TreePath);
-    impl Display for Place<'_> {
+    struct Shown<'a>(&'a Tree, &'a TreePath);
+    impl Display for Shown<'_> {
         fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             write!(out, "{}/{}", self.0.path().display(), self.1)
         }
     }
-    Place(tree, path)
+    Shown(tree, path)
 }
 
 fn failed(what: &str, errno: Errno) -> Ended {

@@ -10,13 +10,13 @@ use crate::rules::Key;
 pub struct Queue {
     /// May hold numbers that have moved on; `places` decides.
     ready: BinaryHeap<Reverse<(Key, i64)>>,
-    places: HashMap<i64, Place>,
+    places: HashMap<i64, EntryState>,
     kept: HashMap<i64, Wait>,
     flying: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum EntryState {
     Ready(Key),
     /// `again`: it was seen changed while it was on its way.
     Flying {
@@ -40,10 +40,10 @@ impl Queue {
     /// Puts an entry among the ready ones. One in flight goes again after it has landed.
     pub fn push(&mut self, id: i64, key: Key) {
         match self.places.get_mut(&id) {
-            Some(Place::Flying { again }) => *again = true,
-            Some(Place::Ready(known)) if *known == key => {}
-            Some(Place::Ready(_)) | None => {
-                self.places.insert(id, Place::Ready(key));
+            Some(EntryState::Flying { again }) => *again = true,
+            Some(EntryState::Ready(known)) if *known == key => {}
+            Some(EntryState::Ready(_)) | None => {
+                self.places.insert(id, EntryState::Ready(key));
                 self.ready.push(Reverse((key, id)));
             }
         }
@@ -56,12 +56,12 @@ impl Queue {
 
     /// Whether it is in flight.
     pub fn flies(&self, id: i64) -> bool {
-        matches!(self.places.get(&id), Some(Place::Flying { .. }))
+        matches!(self.places.get(&id), Some(EntryState::Flying { .. }))
     }
 
     /// All that are in flight.
     pub fn all_flying(&self) -> Vec<i64> {
-        self.places.iter().filter(|(_, place)| matches!(place, Place::Flying { .. })).map(|(&id, _)| id).collect()
+        self.places.iter().filter(|(_, place)| matches!(place, EntryState::Flying { .. })).map(|(&id, _)| id).collect()
     }
 
     /// Takes the next ones off, at most `count`, with whether it is for the first time. Each is in flight until it has landed or is
@@ -70,8 +70,8 @@ impl Queue {
         let mut taken = Vec::new();
         while taken.len() < count {
             let Some(Reverse((key, id))) = self.ready.pop() else { break };
-            if self.places.get(&id) == Some(&Place::Ready(key)) {
-                self.places.insert(id, Place::Flying { again: false });
+            if self.places.get(&id) == Some(&EntryState::Ready(key)) {
+                self.places.insert(id, EntryState::Flying { again: false });
                 self.flying += 1;
                 taken.push((id, !self.kept.contains_key(&id)));
             }
@@ -81,7 +81,7 @@ impl Queue {
 
     /// Takes back one that was taken and not begun.
     pub fn give_back(&mut self, id: i64, key: Key) {
-        self.flying -= usize::from(matches!(self.places.remove(&id), Some(Place::Flying { .. })));
+        self.flying -= usize::from(matches!(self.places.remove(&id), Some(EntryState::Flying { .. })));
         self.push(id, key);
     }
 
@@ -89,7 +89,7 @@ impl Queue {
     pub fn land(&mut self, id: i64) -> bool {
         self.kept.remove(&id);
         match self.places.remove(&id) {
-            Some(Place::Flying { again }) => {
+            Some(EntryState::Flying { again }) => {
                 self.flying -= 1;
                 again
             }
@@ -99,7 +99,7 @@ impl Queue {
 
     /// An entry in flight, or a new one, cannot go before `due_ns`.
     pub fn keep(&mut self, id: i64, key: Key, now_ns: u64, due_ns: u64, reason: String) {
-        if let Some(Place::Flying { .. }) = self.places.remove(&id) {
+        if let Some(EntryState::Flying { .. }) = self.places.remove(&id) {
             self.flying -= 1;
         }
         let since_ns = self.kept_since_ns(id).unwrap_or(now_ns);

@@ -12,14 +12,14 @@ use crate::error::{MoverError, Result};
 
 /// A directory by identity: itself, those it lies in, and where it is within its file system, which a bind mount does not change.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct DirectoryPlace {
     path: PathBuf,
     own: (u64, u64),
     above: Vec<(u64, u64)>,
     within: Option<(String, PathBuf)>,
 }
 
-impl Place {
+impl DirectoryPlace {
     pub(super) fn of(directory: BorrowedFd) -> Result<Self> {
         let path = path_of(directory)?;
         let failed = |error| MoverError::path("look at directory", &path, error);
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_directory_inside_a_bound_one_is_inside() {
-        let of = |path: &str, number| Place {
+        let of = |path: &str, number| DirectoryPlace {
             path: path.into(),
             own: (0, number),
             above: Vec::new(),

@@ -22,7 +22,7 @@ use crate::error::{MoverError, Result, words};
 use crate::journal::{Identity, Journal};
 use crate::options::{Clear, Options};
 use crate::tree::Tree;
-use directory_place::Place;
+use directory_place::DirectoryPlace;
 pub use identity::Established;
 #[cfg(test)]
 pub(crate) use identity::establish;
@@ -53,7 +53,7 @@ impl Preflight {
         }
         let from = source(options)?;
         let (parent, name) = destination(options)?;
-        let (from_place, to_place) = (Place::of(from.root())?, Place::of(parent.root())?);
+        let (from_place, to_place) = (DirectoryPlace::of(from.root())?, DirectoryPlace::of(parent.root())?);
         apart(options, &from_place, &to_place, name.is_some())?;
         not_staged_itself(options, &from_place)?;
         let to =
@@ -160,7 +160,7 @@ fn may(tree: &Tree, access: Access) -> rustix::io::Result<()> {
 }
 
 /// Neither tree may be, or lie in, the other. `new`: the destination is yet to be made, in `to`.
-fn apart(options: &Options, from: &Place, to: &Place, new: bool) -> Result<()> {
+fn apart(options: &Options, from: &DirectoryPlace, to: &DirectoryPlace, new: bool) -> Result<()> {
     let (shown_from, shown_to) = (options.from.display(), options.to.display());
     if !new && from.is(to) {
         return Err(refused(&format!("source and destination are the same directory, {shown_from}"), "name two directories"));
@@ -177,12 +177,12 @@ fn apart(options: &Options, from: &Place, to: &Place, new: bool) -> Result<()> {
 }
 
 /// What the mover itself writes to while it works must not be a file to be staged, or it would never be done.
-fn not_staged_itself(options: &Options, from: &Place) -> Result<()> {
+fn not_staged_itself(options: &Options, from: &DirectoryPlace) -> Result<()> {
     let own = from.path().join(STATE_DIRECTORY);
     for (what, path) in [("state directory", Some(&options.state)), ("log", options.log.as_ref())] {
         let Some(path) = path else { continue };
         let Some((there, rest)) = nearest(path) else { continue };
-        let place = Place::of(there.root())?;
+        let place = DirectoryPlace::of(there.root())?;
         let at = place.path().join(&rest);
         if (place.is(from) || place.is_in(from)) && !at.starts_with(&own) {
             let wrong = format!("{what} {} is inside the source, and would be staged itself", path.display());

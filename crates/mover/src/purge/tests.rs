@@ -17,7 +17,7 @@ use crate::testing::options;
 
 mod marks;
 
-struct Place {
+struct Fixture {
     _directory: tempfile::TempDir,
     from_path: PathBuf,
     to_path: PathBuf,
@@ -30,7 +30,7 @@ struct Place {
     established: Established,
 }
 
-impl Place {
+impl Fixture {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let [from_path, to_path, state] = ["from", "to", "state"].map(|name| directory.path().join(name));
@@ -124,14 +124,14 @@ impl Place {
     }
 }
 
-fn nothing_aside(place: &Place) -> bool {
+fn nothing_aside(place: &Fixture) -> bool {
     let left = place.purger().aside.left().unwrap();
     left.foreign.is_empty() && left.movers.iter().all(|(_, _, files)| files.is_empty())
 }
 
 #[test]
 fn what_is_done_goes_and_what_is_not_stays() {
-    let place = Place::new();
+    let place = Fixture::new();
     let done = place.done("a/done", "x");
     File::create(place.from_path.join("a/queued")).unwrap();
     let version = Version::of(File::open(place.from_path.join("a/queued")).unwrap()).unwrap();
@@ -144,7 +144,7 @@ fn what_is_done_goes_and_what_is_not_stays() {
 
 #[test]
 fn a_file_that_changed_after_it_was_done_stays() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.done("grown", "x");
     place.append("grown");
     let forged = place.done("forged", "x");
@@ -158,7 +158,7 @@ fn a_file_that_changed_after_it_was_done_stays() {
 
 #[test]
 fn a_file_that_somebody_has_open_for_writing_stays_until_it_is_closed() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.done("f", "x");
     let writer = OpenOptions::new().append(true).open(place.from_path.join("f")).unwrap();
     place.clear();
@@ -171,7 +171,7 @@ fn a_file_that_somebody_has_open_for_writing_stays_until_it_is_closed() {
 
 #[test]
 fn without_a_checksum_a_file_goes_only_where_none_was_asked_for() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     place.done_with("f", "x", None);
     place.clear();
     assert!(place.text("f").is_some());
@@ -182,7 +182,7 @@ fn without_a_checksum_a_file_goes_only_where_none_was_asked_for() {
 
 #[test]
 fn a_file_whose_copy_is_not_as_it_was_put_there_stays_and_that_is_said() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.done("changed", "x");
     place.done("removed", "x");
     OpenOptions::new().append(true).open(place.to_path.join("changed")).unwrap().write_all(b"+").unwrap();
@@ -194,7 +194,7 @@ fn a_file_whose_copy_is_not_as_it_was_put_there_stays_and_that_is_said() {
 
 #[test]
 fn what_a_crash_left_aside_goes_back_whatever_was_written_to_it_and_whatever_is_known_of_it() {
-    let place = Place::new();
+    let place = Fixture::new();
     let (entry, changed) = (place.done("a/f", "x"), place.done("a/g", "x"));
     place.set_aside(&entry);
     place.set_aside(&changed);
@@ -216,7 +216,7 @@ fn what_a_crash_left_aside_goes_back_whatever_was_written_to_it_and_whatever_is_
 /// No scan has seen it under its name: without another one it would stay there, and nobody would be told.
 #[test]
 fn what_came_home_by_a_later_try_is_for_another_scan() {
-    let place = Place::new();
+    let place = Fixture::new();
     let entry = place.done("f", "text");
     let mut purger = place.purger();
     purger.recover().unwrap();
@@ -231,7 +231,7 @@ fn what_came_home_by_a_later_try_is_for_another_scan() {
 
 #[test]
 fn what_a_mover_that_runs_has_set_aside_is_left_to_it_and_what_is_no_movers_is_left_alone() {
-    let place = Place::new();
+    let place = Fixture::new();
     let cleared = place.from_path.join(".tonnage-stage/cleared");
     let running = cleared.join("0123456789abcdef".repeat(2));
     files::create_dir_all(&running).unwrap();
@@ -247,7 +247,7 @@ fn what_a_mover_that_runs_has_set_aside_is_left_to_it_and_what_is_no_movers_is_l
 
 #[test]
 fn who_opens_a_file_while_it_is_set_aside_finds_his_bytes_under_the_name() {
-    let place = Place::new();
+    let place = Fixture::new();
     let entry = place.done("f", "x");
     let mut purger = place.purger();
     purger.times.keep(&place.from, &place.journal, std::iter::once(TreePath::root())).unwrap();
@@ -273,7 +273,7 @@ fn who_opens_a_file_while_it_is_set_aside_finds_his_bytes_under_the_name() {
 #[test]
 fn where_times_tell_nothing_the_bytes_do() {
     for stores in [Stores::Closed, Stores::Unseen] {
-        let mut place = Place::new();
+        let mut place = Fixture::new();
         place.quiescence = QuiescenceCheck::new(0, stores);
         let good = place.done_with("good", "x", Some(*blake3::hash(b"x").as_bytes()));
         let bad = place.done("bad", "x");
@@ -287,7 +287,7 @@ fn where_times_tell_nothing_the_bytes_do() {
 
 #[test]
 fn what_was_not_read_back_by_this_process_goes_again_before_it_can_go() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     place.done("f", "x");
     place.options.check = Check::ReadBack;
     let mut purger = place.purger();
@@ -304,7 +304,7 @@ fn what_was_not_read_back_by_this_process_goes_again_before_it_can_go() {
 
 #[test]
 fn a_copy_that_has_other_bytes_also_when_it_was_made_anew_is_given_up() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     place.quiescence = QuiescenceCheck::new(0, Stores::Closed);
     place.options.check = Check::None;
     let entry = place.done_with("f", "x", None);
@@ -325,7 +325,7 @@ fn a_copy_that_has_other_bytes_also_when_it_was_made_anew_is_given_up() {
 }
 
 /// Two names of one file, both of which are done.
-fn linked(place: &Place) -> [Entry; 2] {
+fn linked(place: &Fixture) -> [Entry; 2] {
     let first = place.done("a/f", "x");
     for tree in [&place.from_path, &place.to_path] {
         files::hard_link(tree.join("a/f"), tree.join("g")).unwrap();
@@ -341,13 +341,13 @@ fn linked(place: &Place) -> [Entry; 2] {
 
 #[test]
 fn all_names_of_a_file_go_together_and_none_where_one_is_not_safe() {
-    let place = Place::new();
+    let place = Fixture::new();
     let names = linked(&place);
     place.journal.strand(names[1].id, "as if").unwrap();
     let notes = place.clear();
     assert!(place.text("a/f").is_some() && place.text("g").is_some());
     assert!(notes.iter().any(|note| note.contains("its other name g is not safe")), "{notes:?}");
-    let place = Place::new();
+    let place = Fixture::new();
     let names = linked(&place);
     assert_eq!(place.clear(), [""; 0]);
     assert_eq!((place.text("a/f"), place.text("g")), (None, None));
@@ -356,7 +356,7 @@ fn all_names_of_a_file_go_together_and_none_where_one_is_not_safe() {
 
 #[test]
 fn directories_that_a_killed_mover_took_files_from_get_their_times_back() {
-    let place = Place::new();
+    let place = Fixture::new();
     let entry = place.done("a/f", "x");
     let directory = File::open(place.from_path.join("a")).unwrap();
     directory.set_modified(std::time::UNIX_EPOCH + Duration::from_secs(9)).unwrap();
@@ -373,7 +373,7 @@ fn directories_that_a_killed_mover_took_files_from_get_their_times_back() {
 
 #[test]
 fn a_state_that_is_not_the_one_that_is_done_is_queued() {
-    let place = Place::new();
+    let place = Fixture::new();
     let entry = place.done("f", "x");
     files::hard_link(place.from_path.join("f"), place.from_path.join("g")).unwrap();
     let mut purger = place.purger();
@@ -384,7 +384,7 @@ fn a_state_that_is_not_the_one_that_is_done_is_queued() {
 
 #[test]
 fn a_name_that_was_taken_meanwhile_keeps_what_it_has_and_the_other_stays_beside_it() {
-    let place = Place::new();
+    let place = Fixture::new();
     let name = "n".repeat(255);
     let entries = [place.done("a/f", "x"), place.done(&name, "x"), place.done("b/f", "x")];
     for entry in &entries {
@@ -404,7 +404,7 @@ fn a_name_that_was_taken_meanwhile_keeps_what_it_has_and_the_other_stays_beside_
 
 #[test]
 fn a_file_that_has_both_names_after_a_crash_never_left() {
-    let place = Place::new();
+    let place = Fixture::new();
     let entry = place.done("f", "x");
     place.append("f");
     files::create_dir_all(place.aside(&entry).parent().unwrap()).unwrap();
@@ -416,7 +416,7 @@ fn a_file_that_has_both_names_after_a_crash_never_left() {
 
 #[test]
 fn a_link_in_place_of_the_file_or_of_its_directory_is_not_followed() {
-    let place = Place::new();
+    let place = Fixture::new();
     let outside = tempfile::tempdir().unwrap();
     for name in ["a/f", "g"] {
         place.done(name, "x");
@@ -433,7 +433,7 @@ fn a_link_in_place_of_the_file_or_of_its_directory_is_not_followed() {
 #[test]
 fn a_write_that_races_with_clearing_is_never_lost() {
     const FILES: usize = 400;
-    let place = Place::new();
+    let place = Fixture::new();
     let name = |number: usize| format!("f{number:03}");
     for number in 0..FILES {
         place.done(&name(number), "x");
@@ -463,7 +463,7 @@ fn a_write_that_races_with_clearing_is_never_lost() {
 /// The state directory itself, when it is in the way.
 #[test]
 fn a_state_directory_that_is_a_link_is_not_followed() {
-    let place = Place::new();
+    let place = Fixture::new();
     let outside = tempfile::tempdir().unwrap();
     place.done("f", "x");
     symlink(outside.path(), place.from_path.join(".tonnage-stage")).unwrap();

@@ -38,9 +38,9 @@ pub(super) fn of(file: impl AsFd) -> SysResult<Lease> {
 /// A lease that is kept until this is dropped, which closes the file. Who opens the file for writing meanwhile waits until then, at
 /// most `fs.lease-break-time`.
 #[derive(Debug)]
-pub(super) struct Held(OwnedFd);
+pub(super) struct HeldLease(OwnedFd);
 
-impl Held {
+impl HeldLease {
     /// Takes it for `file`, a regular file that is open for reading only; `None`, with the word of the kernel, where there is none.
     pub(super) fn take(file: OwnedFd) -> SysResult<(Lease, Option<Self>)> {
         let word = ask(file.as_fd())?;
@@ -89,7 +89,7 @@ mod tests {
         let (writer, _kept) = named.into_parts();
         assert_eq!(of(&reader).unwrap(), Lease::Writer);
         drop(writer);
-        let (word, held) = Held::take(reader.try_clone().unwrap().into()).unwrap();
+        let (word, held) = HeldLease::take(reader.try_clone().unwrap().into()).unwrap();
         let held = held.unwrap();
         assert!(word == Lease::Free && held.is_whole().unwrap());
         // Told not to wait, the writer is refused; the holder has its signal by then.

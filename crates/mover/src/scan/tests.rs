@@ -19,7 +19,7 @@ use crate::options::Options;
 use crate::testing::options;
 use crate::watch::Hint;
 
-struct Place {
+struct Fixture {
     directory: tempfile::TempDir,
     _state: tempfile::TempDir,
     tree: Tree,
@@ -29,7 +29,7 @@ struct Place {
     halt: AtomicBool,
 }
 
-impl Place {
+impl Fixture {
     fn new() -> Self {
         Self::with(|_| {})
     }
@@ -142,7 +142,7 @@ fn walk(directory: &Path, at: &TreePath, into: &mut BTreeMap<TreePath, (Kind, u6
 
 #[test]
 fn a_scan_queues_what_is_new_or_changed_and_nothing_twice() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.make("a/f");
     place.make("g");
     assert_eq!(place.queued(), ["a", "a/f", "g"]);
@@ -156,7 +156,7 @@ fn a_scan_queues_what_is_new_or_changed_and_nothing_twice() {
 
 #[test]
 fn what_went_is_gone_and_what_was_safe_stays_done() {
-    let place = Place::new();
+    let place = Fixture::new();
     for name in ["a/safe", "a/b/waits", "a/b/c/waits", "stays"] {
         place.make(name);
     }
@@ -178,9 +178,9 @@ fn what_went_is_gone_and_what_was_safe_stays_done() {
 
 #[test]
 fn a_directory_that_is_not_staged_itself_takes_all_below_with_it_when_it_goes() {
-    let place = Place::with(|options| options.include = vec!["*.h5".to_owned()]);
+    let place = Fixture::with(|options| options.include = vec!["*.h5".to_owned()]);
     let outside = tempfile::tempdir().unwrap();
-    for (number, how) in [Place::hinted, Place::scanned].into_iter().enumerate() {
+    for (number, how) in [Fixture::hinted, Fixture::scanned].into_iter().enumerate() {
         place.make("a/b/x.h5");
         place.make("a/b/x.txt");
         assert_eq!(place.queued(), ["a/b/x.h5"]);
@@ -193,7 +193,7 @@ fn a_directory_that_is_not_staged_itself_takes_all_below_with_it_when_it_goes() 
 
 #[test]
 fn nothing_is_entered_that_is_excluded_and_no_link_is_followed() {
-    let place = Place::with(|options| options.exclude = vec!["scratch/".to_owned()]);
+    let place = Fixture::with(|options| options.exclude = vec!["scratch/".to_owned()]);
     place.make("scratch/f");
     place.make("d/f");
     place.make(".tonnage-stage/journal.sqlite");
@@ -206,7 +206,7 @@ fn nothing_is_entered_that_is_excluded_and_no_link_is_followed() {
 
 #[test]
 fn names_of_any_bytes_are_found() {
-    let place = Place::new();
+    let place = Fixture::new();
     let names = [&b"new\nline"[..], b"\xff\xfe", b" ", b"-rf", &[b'x'; 255]];
     for name in names {
         File::create(place.directory.path().join(OsStr::from_bytes(name))).unwrap();
@@ -217,7 +217,7 @@ fn names_of_any_bytes_are_found() {
 
 #[test]
 fn a_directory_that_cannot_be_opened_is_said_and_nothing_below_it_is_gone() {
-    let place = Place::new();
+    let place = Fixture::new();
     let name = "n".repeat(250);
     let mut here = openat(CWD, place.directory.path(), OFlags::DIRECTORY, Mode::empty()).unwrap();
     let mut deep = TreePath::root();
@@ -239,7 +239,7 @@ fn a_directory_that_cannot_be_opened_is_said_and_nothing_below_it_is_gone() {
 
 #[test]
 fn a_tree_that_is_gone_altogether_ends_the_scan_and_takes_no_file_with_it() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     place.make("f");
     place.queued();
     let directory = std::mem::replace(&mut place.directory, tempfile::tempdir().unwrap());
@@ -251,7 +251,7 @@ fn a_tree_that_is_gone_altogether_ends_the_scan_and_takes_no_file_with_it() {
 
 #[test]
 fn other_file_systems_are_said_and_not_entered_and_devices_are_skipped() {
-    let place = Place::new();
+    let place = Fixture::new();
     let dev = Tree::open(Path::new("/dev")).unwrap();
     let device = files::metadata("/dev").unwrap().dev();
     let mut mounts: Vec<_> = files::read_dir("/dev").unwrap().map(|entry| entry.unwrap()).collect();
@@ -265,7 +265,7 @@ fn other_file_systems_are_said_and_not_entered_and_devices_are_skipped() {
 
 #[test]
 fn a_halted_scan_says_so_and_takes_nothing_for_gone() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.make("a/f");
     place.queued();
     place.halt.store(true, Ordering::Relaxed);
@@ -278,7 +278,7 @@ fn a_halted_scan_says_so_and_takes_nothing_for_gone() {
 
 #[test]
 fn directories_made_in_a_hurry_are_found_by_hints_alone() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.queued();
     let root = place.directory.path().to_owned();
     let maker = std::thread::spawn(move || {
@@ -328,7 +328,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 /// Does it, or does not where it cannot be done.
-fn take(place: &Place, outside: &Path, number: usize, step: &Step) {
+fn take(place: &Fixture, outside: &Path, number: usize, step: &Step) {
     let at = |parts: &[u8]| parts.iter().fold(place.directory.path().to_owned(), |path, part| path.join(part.to_string()));
     match step {
         Step::Write(file, size) => _ = File::create(at(file)).and_then(|file| file.set_len((*size).into())),
@@ -351,7 +351,7 @@ proptest! {
 
     #[test]
     fn after_any_steps_hints_alone_tell_the_truth_but_for_second_names(steps in steps()) {
-        let (place, outside) = (Place::new(), tempfile::tempdir().unwrap());
+        let (place, outside) = (Fixture::new(), tempfile::tempdir().unwrap());
         place.queued();
         for (number, step) in steps.iter().enumerate() {
             // A write through one name makes no event for another: only a scan sees that.
@@ -365,7 +365,7 @@ proptest! {
 
     #[test]
     fn after_any_steps_a_scan_tells_the_truth(steps in steps()) {
-        let (place, outside) = (Place::new(), tempfile::tempdir().unwrap());
+        let (place, outside) = (Fixture::new(), tempfile::tempdir().unwrap());
         for (number, step) in steps.iter().enumerate() {
             take(&place, outside.path(), number, step);
             if matches!(step, Step::Follow) {

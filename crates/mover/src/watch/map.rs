@@ -16,12 +16,12 @@ pub(super) struct Map {
 
 #[derive(Debug)]
 struct Node {
-    place: Place,
+    place: NodePlace,
     children: HashMap<Box<[u8]>, i32>,
 }
 
 #[derive(Debug)]
-enum Place {
+enum NodePlace {
     /// In the directory of another watch.
     In { parent: i32, name: Box<[u8]> },
     /// The root, or one whose parent has no watch.
@@ -44,7 +44,7 @@ impl Map {
             self.put(watch, parent, path.name(), now);
         } else {
             self.unhook(watch);
-            self.node(watch).place = Place::At(path.clone());
+            self.node(watch).place = NodePlace::At(path.clone());
         }
         if path.is_root() {
             self.root = Some(watch);
@@ -58,12 +58,12 @@ impl Map {
         // No more steps than nodes: a rename seen too late may close a circle until the next scan.
         for _ in 0..=self.nodes.len() {
             match &self.nodes.get(&at)?.place {
-                Place::In { parent, name } => {
+                NodePlace::In { parent, name } => {
                     names.push(name);
                     at = *parent;
                 }
-                Place::At(path) => return Some(names.iter().rev().fold(path.clone(), |path, name| path.join(name))),
-                Place::Adrift { .. } => return None,
+                NodePlace::At(path) => return Some(names.iter().rev().fold(path.clone(), |path, name| path.join(name))),
+                NodePlace::Adrift { .. } => return None,
             }
         }
         None
@@ -78,7 +78,7 @@ impl Map {
 
     /// What was moved away with `cookie` is now `name` in the directory of `parent`.
     pub(super) fn land(&mut self, parent: i32, name: &[u8], cookie: u32, now: Instant) {
-        let moved = |watch: &i32| matches!(self.nodes.get(watch).map(|node| &node.place), Some(Place::Adrift { cookie: its, .. }) if *its == cookie);
+        let moved = |watch: &i32| matches!(self.nodes.get(watch).map(|node| &node.place), Some(NodePlace::Adrift { cookie: its, .. }) if *its == cookie);
         if let Some(watch) = self.adrift.iter().copied().find(moved)
             && self.nodes.contains_key(&parent)
         {
@@ -99,8 +99,8 @@ impl Map {
         let mut ended = Vec::new();
         for watch in std::mem::take(&mut self.adrift) {
             match self.nodes.get(&watch).map(|node| &node.place) {
-                Some(Place::Adrift { since, .. }) if now.duration_since(*since) >= grace => ended.push(watch),
-                Some(Place::Adrift { .. }) => self.adrift.push(watch),
+                Some(NodePlace::Adrift { since, .. }) if now.duration_since(*since) >= grace => ended.push(watch),
+                Some(NodePlace::Adrift { .. }) => self.adrift.push(watch),
                 _ => {}
             }
         }
@@ -122,7 +122,7 @@ impl Map {
 
     fn put(&mut self, watch: i32, parent: i32, name: &[u8], now: Instant) {
         self.unhook(watch);
-        self.node(watch).place = Place::In { parent, name: name.into() };
+        self.node(watch).place = NodePlace::In { parent, name: name.into() };
         if let Some(other) = self.node(parent).children.insert(name.into(), watch) {
             // Two cannot have one name: the other was moved or removed, and its event is still to come.
             self.set_adrift(other, 0, now);
@@ -131,7 +131,7 @@ impl Map {
 
     /// Takes it out of its parent's list.
     fn unhook(&mut self, watch: i32) {
-        if let Some(Place::In { parent, name }) = self.nodes.get(&watch).map(|node| &node.place) {
+        if let Some(NodePlace::In { parent, name }) = self.nodes.get(&watch).map(|node| &node.place) {
             let (parent, name) = (*parent, name.clone());
             if let Some(list) = self.nodes.get_mut(&parent).map(|node| &mut node.children)
                 && list.get(&name) == Some(&watch)
@@ -143,13 +143,13 @@ impl Map {
 
     fn set_adrift(&mut self, watch: i32, cookie: u32, now: Instant) {
         if let Some(node) = self.nodes.get_mut(&watch) {
-            node.place = Place::Adrift { cookie, since: now };
+            node.place = NodePlace::Adrift { cookie, since: now };
             self.adrift.push(watch);
         }
     }
 
     fn node(&mut self, watch: i32) -> &mut Node {
-        self.nodes.entry(watch).or_insert_with(|| Node { place: Place::At(TreePath::root()), children: HashMap::new() })
+        self.nodes.entry(watch).or_insert_with(|| Node { place: NodePlace::At(TreePath::root()), children: HashMap::new() })
     }
 }
 

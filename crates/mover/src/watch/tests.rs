@@ -13,13 +13,13 @@ use crate::tree::Tree;
 /// How long a test waits for what must come.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-struct Place {
+struct Fixture {
     directory: tempfile::TempDir,
     tree: Tree,
     watch: Watch,
 }
 
-impl Place {
+impl Fixture {
     /// A tree with these directories, all watched.
     fn new(directories: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
@@ -69,7 +69,7 @@ fn directory_at(text: &str) -> Hint {
 
 #[test]
 fn every_way_to_make_change_or_end_a_name_is_hinted_at_once() {
-    let place = Place::new(&[]);
+    let place = Fixture::new(&[]);
     let directory = tempfile::Builder::new().prefix("d").rand_bytes(0).tempdir_in(place.at("")).unwrap();
     place.cover("d");
     assert_eq!(place.hints(), [directory_at("d")]);
@@ -95,7 +95,7 @@ fn every_way_to_make_change_or_end_a_name_is_hinted_at_once() {
 
 #[test]
 fn a_new_directory_is_hinted_at_and_covered_by_whoever_scans_it() {
-    let place = Place::new(&[]);
+    let place = Fixture::new(&[]);
     fs::create_dir(place.at("new")).unwrap();
     assert_eq!(place.hints(), [directory_at("new")]);
     place.cover("new");
@@ -105,7 +105,7 @@ fn a_new_directory_is_hinted_at_and_covered_by_whoever_scans_it() {
 
 #[test]
 fn after_a_rename_names_deep_below_are_hinted_at_where_they_are() {
-    let place = Place::new(&["a", "a/b", "a/b/c"]);
+    let place = Fixture::new(&["a", "a/b", "a/b/c"]);
     rename(place.at("a/b"), place.at("z")).unwrap();
     drop(File::create(place.at("z/c/f")).unwrap());
     assert_eq!(place.hints(), [directory_at("a/b"), directory_at("z"), written("z/c/f")]);
@@ -113,7 +113,7 @@ fn after_a_rename_names_deep_below_are_hinted_at_where_they_are() {
 
 #[test]
 fn events_older_than_a_scan_may_confuse_the_names_but_their_hints_lead_to_a_scan_that_mends_them() {
-    let place = Place::new(&["a", "a/b"]);
+    let place = Fixture::new(&["a", "a/b"]);
     rename(place.at("a"), place.at("y")).unwrap();
     rename(place.at("y"), place.at("z")).unwrap();
     place.cover("z");
@@ -131,7 +131,7 @@ fn events_older_than_a_scan_may_confuse_the_names_but_their_hints_lead_to_a_scan
 #[test]
 fn a_directory_that_left_the_tree_is_no_longer_watched() {
     let outside = tempfile::tempdir_in(std::env::temp_dir()).unwrap();
-    let place = Place::new(&["a", "a/b"]);
+    let place = Fixture::new(&["a", "a/b"]);
     rename(place.at("a"), outside.path().join("a")).unwrap();
     drop(File::create(outside.path().join("a/b/f")).unwrap());
     assert_eq!(place.hints(), [directory_at("a")]);
@@ -144,7 +144,7 @@ fn a_directory_that_left_the_tree_is_no_longer_watched() {
 
 #[test]
 fn a_queue_that_ran_over_asks_for_a_scan_of_everything() {
-    let place = Place::new(&[]);
+    let place = Fixture::new(&[]);
     let files = [place.at("a"), place.at("b")];
     for file in &files {
         drop(File::create(file).unwrap());
@@ -161,14 +161,14 @@ fn a_queue_that_ran_over_asks_for_a_scan_of_everything() {
 
 #[test]
 fn the_end_of_the_root_asks_for_a_scan() {
-    let Place { directory, watch, .. } = Place::new(&[]);
+    let Fixture { directory, watch, .. } = Fixture::new(&[]);
     directory.close().unwrap();
     assert_eq!(watch.next(Duration::ZERO), [Hint::Overflow]);
 }
 
 #[test]
 fn a_directory_without_a_watch_is_said_until_all_have_one() {
-    let place = Place::new(&["a"]);
+    let place = Fixture::new(&["a"]);
     assert_eq!(place.watch.said(), "inotify");
     let no_directory = tempfile::tempfile().unwrap();
     place.watch.cover(&path("a"), &no_directory);
@@ -181,7 +181,7 @@ fn a_directory_without_a_watch_is_said_until_all_have_one() {
 
 #[test]
 fn without_events_the_wait_ends_with_its_time_and_with_one_at_once() {
-    let place = Place::new(&[]);
+    let place = Fixture::new(&[]);
     let begin = Instant::now();
     assert_eq!(place.watch.next(Duration::from_millis(30)), []);
     assert!(begin.elapsed() >= Duration::from_millis(30));

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tonnage_mover::{Clear, Gentle, Mover, Options, Progress, STATE_DIRECTORY};
 
 /// Longer than anything here takes, on a machine that does other things as well.
-const PATIENCE: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn started(options: Options) -> Mover {
     let mover = Mover::prepare(options).unwrap();
@@ -52,7 +52,7 @@ impl Preflight {
     fn drained(options: Options) -> Mover {
         let mover = started(options);
         mover.drain();
-        assert!(mover.wait(PATIENCE).unwrap(), "{:?}", mover.status());
+        assert!(mover.wait(LIMIT).unwrap(), "{:?}", mover.status());
         mover
     }
 }
@@ -78,7 +78,7 @@ fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, Option<Vec<u8>>)> {
 }
 
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + LIMIT;
     while !holds() {
         assert!(Instant::now() < end, "{what} did not come about");
         std::thread::sleep(Duration::from_millis(5));
@@ -124,7 +124,7 @@ fn a_second_name_waits_for_the_first_as_long_as_that_takes() {
     until("one waits", || mover.status().waiting.iter().any(|waits| waits.reason.contains("another name")));
     std::thread::sleep(Duration::from_millis(250));
     mover.set_limit(None, None);
-    assert!(mover.wait(PATIENCE).unwrap(), "{:?}", mover.status());
+    assert!(mover.wait(LIMIT).unwrap(), "{:?}", mover.status());
     let status = mover.status();
     assert_eq!((status.done.files, status.failed.files), (2, 0), "{status:?}");
     let inode = |name: &str| fs::metadata(ground.to.path().join(name)).unwrap().ino();
@@ -140,7 +140,7 @@ fn a_file_that_changes_after_it_was_done_goes_again() {
     ground.put("file", b"second");
     until("the second version", || fs::read(ground.to.path().join("file")).is_ok_and(|bytes| bytes == b"second"));
     mover.drain();
-    assert!(mover.wait(PATIENCE).unwrap());
+    assert!(mover.wait(LIMIT).unwrap());
     assert_eq!(mover.status().failed.files, 0, "{:?}", mover.status());
 }
 
@@ -176,7 +176,7 @@ fn a_marker_appears_only_after_its_set() {
         assert!(!marked || parts == 50, "the marker is there with {parts} of 50 parts");
         marked
     });
-    assert!(mover.wait(PATIENCE).unwrap());
+    assert!(mover.wait(LIMIT).unwrap());
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn a_mover_that_was_stopped_is_finished_by_the_next_one() {
     let mover = started(options);
     until("a beginning", || mover.status().copied_bytes > 1_000_000);
     mover.stop(0);
-    assert!(mover.wait(PATIENCE).unwrap());
+    assert!(mover.wait(LIMIT).unwrap());
     let status = mover.status();
     assert_eq!(status.progress, Progress::Stopped);
     assert!(status.queued.files > 0, "{status:?}");
@@ -290,7 +290,7 @@ fn in_the_log_a_file_is_found_taken_and_safe_as_often_as_it_went_over() {
     until("a beginning", || mover.status().copied_bytes > 0);
     ground.put("a/large", &noise(21 << 20));
     mover.drain();
-    assert!(mover.wait(PATIENCE).unwrap());
+    assert!(mover.wait(LIMIT).unwrap());
     let text = fs::read_to_string(log).unwrap();
     assert!(text.lines().all(|line| !line.ends_with("/a") && !line.ends_with("/set")), "directories are no files: {text}");
     for name in ["a/file", "a/large", "set/COMPLETE"] {
@@ -313,7 +313,7 @@ fn a_large_file_that_shrinks_by_another_of_its_names_does_not_hold_up_the_drain(
     ground.put("f", &noise(1 << 20));
     mover.set_limit(None, None);
     mover.drain();
-    assert!(mover.wait(PATIENCE).unwrap(), "{:?}", mover.status());
+    assert!(mover.wait(LIMIT).unwrap(), "{:?}", mover.status());
     assert_eq!(tree(ground.from.path()), tree(ground.to.path()));
 }
 
@@ -355,6 +355,6 @@ fn workers_that_let_the_application_go_first_are_replaced_once_it_has_ended_with
     until("the others", || stepped_back() == 0);
     ground.put("after", &noise(40 << 20));
     mover.drain();
-    assert!(mover.wait(PATIENCE).unwrap(), "{:?}", mover.status());
+    assert!(mover.wait(LIMIT).unwrap(), "{:?}", mover.status());
     assert_eq!(tree(ground.from.path()), tree(ground.to.path()));
 }

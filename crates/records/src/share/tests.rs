@@ -1,7 +1,9 @@
 use std::fs;
 
 use super::*;
-use crate::result::{CacheFacts, CopyResult, DamageAt, ErrorAt, Event, Note, Part, Role, StopReason, TaskResult, VerifyResult};
+use crate::result::{
+    CacheFacts, CopyResult, DamageAt, ErrorAt, Event, Note, OperationResult, Role, StopReason, TaskResult, VerifyResult,
+};
 use crate::{HeldResult, LatencySummary, PhaseFiles, PlacementResult, bucket_of, read_histograms, read_table};
 
 /// A stream of numbers that is the same in every run (splitmix64).
@@ -117,7 +119,7 @@ fn result_of(did: &[Did], line_ns: u64) -> PhaseResult {
     total.add(&sums[1]);
     let part = |op: &str, sum: &LatencyRecorder| {
         let latency = sum.summary();
-        Part { op: op.to_owned(), bytes: latency.count << 20, operations: latency.count, latency }
+        OperationResult { op: op.to_owned(), bytes: latency.count << 20, operations: latency.count, latency }
     };
     let errors = did.iter().filter(|did| did.error.is_some());
     let first_error = errors.min_by_key(|did| did.result.end_ns).and_then(|did| did.error.clone());

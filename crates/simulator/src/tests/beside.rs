@@ -1,7 +1,7 @@
 //! Two workloads on one model, against what their costs say in closed form.
 
 use tonnage_records::{PhaseResult, StopReason};
-use tonnage_workload::{Access, Op, Pace, PhaseSpec};
+use tonnage_workload::{Access, Op, PhaseSpec, RateLimits};
 
 use super::files::{churn, make_tree_of_churn};
 use super::{MIB, phase, rate, simulator, streaming};
@@ -15,7 +15,7 @@ fn model() -> ModelSpec {
 }
 
 fn offered(spec: PhaseSpec, operations_per_s: u64) -> PhaseSpec {
-    PhaseSpec { pace: Pace { operations_per_s: Some(operations_per_s), ..Pace::default() }, ..spec }
+    PhaseSpec { pace: RateLimits { operations_per_s: Some(operations_per_s), ..RateLimits::default() }, ..spec }
 }
 
 fn beside(measured: &PhaseSpec, company: &PhaseSpec) -> (PhaseResult, PhaseResult) {

@@ -1,7 +1,7 @@
 //! Names, against the laws of the model and against what a storage would refuse.
 
 use tonnage_records::{PhaseResult, StopReason};
-use tonnage_workload::{CachePolicy, FileOp, Files, Limit, Op, Pace, PayloadKind, PhaseSpec, Tree, Work};
+use tonnage_workload::{CachePolicy, FileOp, Files, Limit, Op, PayloadKind, PhaseSpec, RateLimits, Tree, Work};
 
 use super::{elapsed_ns, near, run, simulator, working};
 use crate::{ModelSpec, Shape, Simulator};
@@ -241,7 +241,7 @@ fn faults_damage_stalls_and_pace_are_those_of_streams() {
     assert_eq!((found.damaged_operations, found.first_damage.len()), (26, 16));
     let mut stalled = made(ModelSpec { stall_every_ns: 50_000_000, stall_ns: 2_000_000_000, ..steady() });
     assert!(!does(&mut stalled, files(FileOp::Create), 2).events.is_empty());
-    let pace = Pace { operations_per_s: Some(1000), ..Pace::default() };
+    let pace = RateLimits { operations_per_s: Some(1000), ..RateLimits::default() };
     let paced = made(steady()).run(&PhaseSpec { pace, ..work(files(FileOp::Create), 2) }, None).expect("runs");
     assert!(near(rate(&paced), 1000.0, 0.01), "{}", rate(&paced));
 }

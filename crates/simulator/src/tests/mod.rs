@@ -12,7 +12,7 @@ mod tail;
 mod training;
 
 use tonnage_records::PhaseResult;
-use tonnage_workload::{Access, Geometry, Layout, Limit, Op, Pace, PhaseSpec, Stream, TaskRange, Work};
+use tonnage_workload::{Access, Geometry, Layout, Limit, Op, PhaseSpec, RateLimits, Stream, TaskRange, Work};
 
 use crate::{ModelSpec, Simulator};
 
@@ -25,7 +25,7 @@ pub fn phase(op: Op, tasks: u32, seconds: u64, record: &str) -> PhaseSpec {
         tasks: TaskRange { first: 0, here: tasks, total: tasks },
         tasks_per_node: None,
         limit: Limit { time_ns: (seconds > 0).then_some(seconds * 1_000_000_000), wrap: seconds > 0, ..Limit::default() },
-        pace: Pace::default(),
+        pace: RateLimits::default(),
         hog_bytes: 0,
         operation_log: 0,
         seed: 7,

@@ -1,7 +1,7 @@
 //! Mixes, paces, limits and sources of streams.
 
 use tonnage_records::{PhaseFiles, StopReason, read_table};
-use tonnage_workload::{Limit, Op, Pace, PhaseSpec, Source};
+use tonnage_workload::{Limit, Op, PhaseSpec, RateLimits, Source};
 
 use super::{MIB, bytes, elapsed_ns, near, phase, rate, run, simulator, streaming};
 use crate::ModelSpec;
@@ -14,7 +14,10 @@ fn steady() -> ModelSpec {
 }
 
 fn paced(bytes_per_s: u64, seconds: u64) -> PhaseSpec {
-    PhaseSpec { pace: Pace { bytes_per_s: Some(bytes_per_s), ..Pace::default() }, ..phase(Op::Write, 8, seconds, "a") }
+    PhaseSpec {
+        pace: RateLimits { bytes_per_s: Some(bytes_per_s), ..RateLimits::default() },
+        ..phase(Op::Write, 8, seconds, "a")
+    }
 }
 
 #[test]
@@ -39,7 +42,7 @@ fn at_twice_the_plateau_latency_grows_linearly_from_the_intended_start() {
 
 #[test]
 fn waiting_for_the_next_start_is_no_stall() {
-    let pace = Pace { operations_per_s: Some(1), ..Pace::default() };
+    let pace = RateLimits { operations_per_s: Some(1), ..RateLimits::default() };
     let result = run(steady(), &PhaseSpec { pace, ..phase(Op::Write, 2, 30, "a") });
     assert_eq!(result.events, []);
     assert_eq!(result.tasks.iter().map(|task| task.operations).sum::<u64>(), 30);
@@ -47,7 +50,7 @@ fn waiting_for_the_next_start_is_no_stall() {
 
 #[test]
 fn a_pause_after_each_operation_is_in_the_throughput_and_in_no_latency() {
-    let pace = Pace { think_ns: 10_000_000, ..Pace::default() };
+    let pace = RateLimits { think_ns: 10_000_000, ..RateLimits::default() };
     let result = run(steady(), &PhaseSpec { pace, ..phase(Op::Write, 4, 5, "a") });
     let law = 4.0 * MIB as f64 * 1e9 / (SERVICE_NS + 1e7);
     assert!(near(rate(&result), law, 0.01), "{} against {law}", rate(&result));
@@ -75,9 +78,9 @@ fn a_mix_has_its_share_of_reads_and_each_kind_its_own_plateau() {
 
 #[test]
 fn a_verified_mix_begins_no_pass_before_the_one_before_has_ended_and_a_plain_one_does() {
-    let pauses = Pace { think_ns: 100_000, ..Pace::default() };
-    let rate = Pace { operations_per_s: Some(2000), ..Pace::default() };
-    for pace in [Pace::default(), pauses, rate] {
+    let pauses = RateLimits { think_ns: 100_000, ..RateLimits::default() };
+    let rate = RateLimits { operations_per_s: Some(2000), ..RateLimits::default() };
+    for pace in [RateLimits::default(), pauses, rate] {
         for verify in [true, false] {
             let mut simulator = simulator(ModelSpec { jitter: 0.5, ..ModelSpec::default() });
             simulator.run(&phase(Op::Write, 2, 0, "0000-write"), None).expect("writes");
@@ -101,7 +104,7 @@ fn a_verified_mix_begins_no_pass_before_the_one_before_has_ended_and_a_plain_one
 
 #[test]
 fn who_waits_longest_for_the_end_of_a_pass_begins_the_next() {
-    let pace = Pace { think_ns: 100_000, ..Pace::default() };
+    let pace = RateLimits { think_ns: 100_000, ..RateLimits::default() };
     let mut simulator = simulator(ModelSpec { jitter: 0.5, ..ModelSpec::default() });
     simulator.run(&phase(Op::Write, 1, 0, "0000-write"), None).expect("writes");
     let spec = streaming(phase(Op::Write, 1, 0, "0001-mixed"), |stream| {
@@ -220,8 +223,8 @@ fn damage_is_counted_in_full_named_sixteen_times_and_fails_no_phase() {
 #[test]
 fn who_waits_for_its_turn_when_an_operation_fails_ends_there() {
     let full = ModelSpec { full_after_bytes: Some(5 * MIB), ..steady() };
-    let at_rate = Pace { operations_per_s: Some(1), ..Pace::default() };
-    let thinking = Pace { think_ns: 20_000_000_000, ..Pace::default() };
+    let at_rate = RateLimits { operations_per_s: Some(1), ..RateLimits::default() };
+    let thinking = RateLimits { think_ns: 20_000_000_000, ..RateLimits::default() };
     for (pace, depth) in [(at_rate, 1), (at_rate, 4), (thinking, 1), (thinking, 2)] {
         let spec = streaming(PhaseSpec { pace, ..phase(Op::Write, 3, 0, "a") }, |stream| stream.queue_depth = depth);
         let result = run(full.clone(), &spec);

@@ -1,7 +1,7 @@
 //! A writer and its readers, against the laws of the model.
 
 use tonnage_records::{PhaseFiles, PhaseResult, Role, StopReason, read_histograms, read_table};
-use tonnage_workload::{Durability, Follow, Limit, Pace, PhaseSpec, Tail, Waiting, Work};
+use tonnage_workload::{Durability, Limit, PhaseSpec, RateLimits, ReadShare, Tail, Waiting, Work};
 
 use super::{MIB, near, run, simulator, working};
 use crate::ModelSpec;
@@ -14,7 +14,7 @@ fn model() -> ModelSpec {
     ModelSpec { knee: Some(1), jitter: 0.0, cache_bytes: 1 << 40, ..ModelSpec::default() }
 }
 
-fn tail(readers: u32, follow: Follow, waiting: Waiting) -> PhaseSpec {
+fn tail(readers: u32, follow: ReadShare, waiting: Waiting) -> PhaseSpec {
     let tail = Tail {
         transfer_size: MIB,
         file_bytes: FILE_BYTES,
@@ -29,7 +29,7 @@ fn tail(readers: u32, follow: Follow, waiting: Waiting) -> PhaseSpec {
 }
 
 fn whole(readers: u32) -> PhaseSpec {
-    tail(readers, Follow::Whole, Waiting::Poll)
+    tail(readers, ReadShare::Whole, Waiting::Poll)
 }
 
 fn write_rate(result: &PhaseResult) -> f64 {
@@ -62,7 +62,7 @@ fn a_polling_reader_is_half_a_poll_behind_and_at_most_a_poll_of_bytes() {
 
 #[test]
 fn a_notified_reader_is_behind_by_the_time_of_one_read() {
-    let follow = run(model(), &tail(1, Follow::Whole, Waiting::Notify)).follow.expect("it has a reader");
+    let follow = run(model(), &tail(1, ReadShare::Whole, Waiting::Notify)).follow.expect("it has a reader");
     let read_ns = MIB as f64 / 10.0;
     assert!(near(follow.lag.max_ns as f64, read_ns, 0.002), "{:?}", follow.lag);
     assert_eq!(follow.max_lag_bytes, MIB);
@@ -77,14 +77,14 @@ fn readers_read_all_of_the_file_or_share_it() {
         assert_eq!(result.latency.count, FILE_BYTES / MIB, "readers are in no total");
         result.tasks.iter().skip(1).map(|task| task.bytes).collect::<Vec<u64>>()
     };
-    assert_eq!(each(Follow::Whole), [FILE_BYTES; 4]);
-    assert_eq!(each(Follow::Share), [FILE_BYTES / 4; 4]);
+    assert_eq!(each(ReadShare::Whole), [FILE_BYTES; 4]);
+    assert_eq!(each(ReadShare::Share), [FILE_BYTES / 4; 4]);
 }
 
 #[test]
 fn a_lock_stalls_the_writer_for_its_length_and_only_the_tail_of_the_latency_shows_it() {
     let model = ModelSpec { lock_every_ns: 10_000_000_000, lock_ns: 30_000_000_000, ..model() };
-    let pace = Pace { bytes_per_s: Some(100 * MIB), ..Pace::default() };
+    let pace = RateLimits { bytes_per_s: Some(100 * MIB), ..RateLimits::default() };
     let result = run(model.clone(), &PhaseSpec { pace, ..whole(1) });
     let write_ns = (MIB as f64 / 2.0) as u64;
     let stalls: Vec<_> = result.events.iter().filter(|event| event.task == Some(0)).collect();

@@ -197,7 +197,7 @@ fn what_one_side_honours_or_refuses_the_other_does_in_the_same_words() {
     let mut wrong = Vec::new();
     for (name, phases, expected) in [streams(), names(), copies_and_tails()].concat() {
         let last = phases.last().expect("a phase");
-        let says = |(told, _): crate::support::Told| told.map(|result| kept(last, &result));
+        let says = |(told, _): crate::support::Outcome| told.map(|result| kept(last, &result));
         let (engine, simulator) = (says(by_engine(&phases)), says(by_simulator(&phases)));
         if engine != simulator {
             wrong.push(format!("{name}: the engine says {engine:?} and the simulator {simulator:?}"));

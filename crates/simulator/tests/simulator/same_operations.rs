@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::{Told, by_engine, by_simulator};
+use crate::support::{Outcome, by_engine, by_simulator};
 use proptest::prelude::*;
 use tonnage_workload::{
-    Access, CachePolicy, Checkpoint, CheckpointStep, Command, Coordination, Durability, FileOp, Files, Find, Follow, Geometry,
-    Layout, Limit, Means, Op, Pace, PayloadKind, PhaseSpec, Source, Stream, Tail, TaskRange, Tree, Waiting, Work,
+    Access, CachePolicy, Checkpoint, CheckpointStep, Command, Coordination, Durability, FileOp, Files, Find, Geometry, Layout,
+    Limit, Means, Op, PayloadKind, PhaseSpec, RateLimits, ReadShare, Source, Stream, Tail, TaskRange, Tree, Waiting, Work,
 };
 
 /// So long that nothing here is ended by it.
@@ -37,13 +37,13 @@ fn sources() -> impl Strategy<Value = Source> {
 }
 
 /// Paces that end soon.
-fn paces() -> impl Strategy<Value = Pace> {
-    let rate = |operations_per_s| Pace { operations_per_s, ..Pace::default() };
+fn paces() -> impl Strategy<Value = RateLimits> {
+    let rate = |operations_per_s| RateLimits { operations_per_s, ..RateLimits::default() };
     prop_oneof![
-        4 => Just(Pace::default()),
+        4 => Just(RateLimits::default()),
         1 => (100_000..1_000_000_u64).prop_map(move |operations| rate(Some(operations))),
-        1 => (500_000_000..1_000_000_000_u64).prop_map(|bytes| Pace { bytes_per_s: Some(bytes), ..Pace::default() }),
-        1 => (1..20_000_u64).prop_map(|think_ns| Pace { think_ns, ..Pace::default() }),
+        1 => (500_000_000..1_000_000_000_u64).prop_map(|bytes| RateLimits { bytes_per_s: Some(bytes), ..RateLimits::default() }),
+        1 => (1..20_000_u64).prop_map(|think_ns| RateLimits { think_ns, ..RateLimits::default() }),
     ]
 }
 
@@ -64,7 +64,7 @@ fn tasks() -> impl Strategy<Value = TaskRange> {
     (0..3_u32, 1..4_u32, 0..3_u32).prop_map(|(first, here, after)| TaskRange { first, here, total: first + here + after })
 }
 
-fn phase(tasks: TaskRange, limit: Limit, pace: Pace, seed: u64, work: Work) -> PhaseSpec {
+fn phase(tasks: TaskRange, limit: Limit, pace: RateLimits, seed: u64, work: Work) -> PhaseSpec {
     PhaseSpec {
         record: "0000-same".to_owned(),
         tasks,
@@ -104,7 +104,7 @@ prop_compose! {
         let sequential = Geometry { access: Access::Sequential, ..geometry };
         let all = TaskRange { first: 0, here: tasks.total, total: tasks.total };
         let cut = Limit { operations: short, ..Limit::default() };
-        let written = phase(all, cut, Pace::default(), seed, Work::Stream(Stream::new(Op::Write, sequential)));
+        let written = phase(all, cut, RateLimits::default(), seed, Work::Stream(Stream::new(Op::Write, sequential)));
         let before = stream.reads().then_some(written);
         before.into_iter().chain([phase(tasks, limit, pace, seed, Work::Stream(stream))]).collect()
     }
@@ -156,7 +156,7 @@ fn names() -> impl Strategy<Value = Vec<PhaseSpec>> {
             check_written: false,
         };
         let tasks = TaskRange { first: 0, here, total: here };
-        let whole = |op| phase(tasks, Limit::default(), Pace::default(), seed, Work::Files(files(op)));
+        let whole = |op| phase(tasks, Limit::default(), RateLimits::default(), seed, Work::Files(files(op)));
         let before: &[FileOp] = match op {
             FileOp::MakeTree => &[],
             _ if op.repeats() => &[FileOp::MakeTree],
@@ -173,7 +173,7 @@ fn names() -> impl Strategy<Value = Vec<PhaseSpec>> {
 
 /// A writer and its readers.
 fn tails() -> impl Strategy<Value = Vec<PhaseSpec>> {
-    let follows = prop_oneof![Just(Follow::Whole), Just(Follow::Share)];
+    let follows = prop_oneof![Just(ReadShare::Whole), Just(ReadShare::Share)];
     let limits = prop::option::of(1..60_u64).prop_map(|operations| Limit { operations, ..Limit::default() });
     let shapes = (1..5_u64, 1..60_u64, follows, 50_000..1_000_000_u64);
     (shapes, 1..5_u32, limits, paces(), any::<u64>()).prop_map(|((size, transfers, follow, poll_ns), here, limit, pace, seed)| {
@@ -195,7 +195,7 @@ fn tails() -> impl Strategy<Value = Vec<PhaseSpec>> {
 fn copies() -> impl Strategy<Value = Vec<PhaseSpec>> {
     let limits = prop::option::of(1..5_u64).prop_map(|operations| Limit { operations, ..Limit::default() });
     (1..12_u32, tasks(), limits, paces()).prop_map(|(copies, tasks, limit, pace)| {
-        let pace = Pace { bytes_per_s: None, ..pace };
+        let pace = RateLimits { bytes_per_s: None, ..pace };
         let (argv, directory) = (vec!["true".to_owned()], "/".to_owned());
         let command = Command { argv, copies, directory, environment: BTreeMap::new(), output: None };
         vec![phase(tasks, limit, pace, 1, Work::Command(command))]
@@ -208,7 +208,7 @@ fn searches() -> impl Strategy<Value = Vec<PhaseSpec>> {
     let names = prop::option::of(prop::sample::select(vec!["*1*", "f.0.?", "*", "none"]));
     (0..120_u64, names, prop::option::of(Just(0)), tasks(), limits, paces()).prop_map(
         |(files, name, size_bytes, tasks, limit, pace)| {
-            let pace = Pace { bytes_per_s: None, ..pace };
+            let pace = RateLimits { bytes_per_s: None, ..pace };
             let (name, root) = (name.map(str::to_owned), "/".to_owned());
             let find = Find { root, name, size_bytes, changed_since_ns: None, files };
             vec![phase(tasks, limit, pace, 1, Work::Find(find))]
@@ -227,7 +227,7 @@ prop_compose! {
         let own = geometry.layout == Layout::FilePerTask;
         // Drawn blocks leave holes, which no restart can read.
         let access = if geometry.access == Access::RandomBlocks { Access::Random } else { geometry.access };
-        let step = |step| phase(tasks, Limit::default(), Pace::default(), seed, Work::Checkpoint(Checkpoint {
+        let step = |step| phase(tasks, Limit::default(), RateLimits::default(), seed, Work::Checkpoint(Checkpoint {
             step,
             rounds,
             think_ns,
@@ -254,7 +254,7 @@ prop_compose! {
             let apart = last.tasks.here < last.tasks.total;
             let wrap = matches!(last.work, Work::Stream(_)) && !wears;
             last.limit = Limit { time_ns: Some(time_ns), wrap, wear_out: wears && !apart, min_time_ns: 0, ..last.limit };
-            last.pace = if apart { Pace::default() } else { last.pace };
+            last.pace = if apart { RateLimits::default() } else { last.pace };
         }
         phases
     }
@@ -263,7 +263,7 @@ prop_compose! {
 /// What both are to agree on: why not, or operations and bytes of each task, each operation in its order, and what became
 /// of the rounds.
 fn agree(phases: &[PhaseSpec]) -> Result<(), TestCaseError> {
-    let says = |(told, seen): Told| {
+    let says = |(told, seen): Outcome| {
         told.map(|result| {
             let counts: Vec<_> = result.tasks.iter().map(|task| (task.task, task.operations, task.bytes, task.wrapped)).collect();
             let snapshots: BTreeMap<_, _> = result.events.into_iter().filter(|event| event.kind.starts_with("snapshot")).fold(
@@ -283,7 +283,7 @@ fn agree(phases: &[PhaseSpec]) -> Result<(), TestCaseError> {
 
 /// Copies are dealt to whoever is free: both run the same ones, each once, and no task more than it may.
 fn agree_on_copies(phases: &[PhaseSpec]) -> Result<(), TestCaseError> {
-    let says = |(told, _): Told| {
+    let says = |(told, _): Outcome| {
         told.map(|result| {
             let most = result.tasks.iter().map(|task| task.operations).max().unwrap_or(0);
             assert!(phases[0].limit.operations.is_none_or(|operations| most <= operations), "{most} of {phases:?}");
@@ -336,7 +336,7 @@ fn agree_on_finds(phases: &[PhaseSpec]) -> Result<(), TestCaseError> {
     }
     place.path().to_str().expect("plain").clone_into(&mut find.root);
     let limit = phases[0].limit.operations;
-    let says = |(told, _): Told| {
+    let says = |(told, _): Outcome| {
         told.map(|result| {
             let most = result.tasks.iter().map(|task| task.operations).max().unwrap_or(0);
             assert!(limit.is_none_or(|operations| most <= operations), "{most} of {phases:?}");

@@ -10,7 +10,7 @@ use crate::api::Note;
 use crate::error::{Result, StorageError, linked};
 use crate::fs::accounting::is_counted;
 use crate::fs::direct::{self, Support};
-use crate::fs::file_place::Place;
+use crate::fs::file_place::FilePlace;
 use crate::fs::held_directories::{failed, require_one_name};
 use crate::scratch::directory::Directory;
 use crate::target::{Process, TargetSpec};
@@ -56,7 +56,7 @@ fn check_pins(pins: &[String], directories: usize) -> Result<()> {
     }
 }
 
-impl Place for Devices {
+impl FilePlace for Devices {
     fn sites(&self) -> usize {
         self.directories.len()
     }

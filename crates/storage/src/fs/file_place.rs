@@ -12,7 +12,7 @@ use crate::fs::direct::Support;
 use crate::scratch::directory::Directory;
 
 /// Numbered files in one or several directories (`site`s), which may lie on different devices.
-pub(crate) trait Place: Debug + Send + Sync {
+pub(crate) trait FilePlace: Debug + Send + Sync {
     /// How many sites there are; at least one.
     fn sites(&self) -> usize;
 

@@ -14,7 +14,7 @@ use crate::fs::accounting::is_file_counted;
 use crate::fs::cache_state::cached_bytes;
 use crate::fs::devices::Devices;
 use crate::fs::direct::{self, Support};
-use crate::fs::file_place::Place;
+use crate::fs::file_place::FilePlace;
 use crate::fs::held_directories::{failed, is_regular};
 use crate::fs::holes::hole_bytes;
 use crate::fs::space::space_of;
@@ -26,7 +26,7 @@ use crate::target::{DirectMode, TargetSpec};
 /// The files of a target.
 #[derive(Debug)]
 pub(crate) struct Files {
-    place: Arc<dyn Place>,
+    place: Arc<dyn FilePlace>,
     direct: DirectMode,
     sites: Vec<Site>,
     facts: Mutex<Facts>,
@@ -53,7 +53,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Files {
     /// Holds what `spec` names: scratch directories, which must be marked ones, or files of the user.
     pub(crate) fn new(spec: &TargetSpec) -> Result<Self> {
-        let place: Arc<dyn Place> = match (spec.directories.is_empty(), spec.names.is_empty()) {
+        let place: Arc<dyn FilePlace> = match (spec.directories.is_empty(), spec.names.is_empty()) {
             (false, true) => Arc::new(Devices::open(spec)?),
             (true, false) => Arc::new(Named::open(spec)?),
             (false, false) => {
@@ -68,17 +68,17 @@ impl Files {
         Ok(Self::at(place, spec.direct))
     }
 
-    fn at(place: Arc<dyn Place>, direct: DirectMode) -> Self {
+    fn at(place: Arc<dyn FilePlace>, direct: DirectMode) -> Self {
         let sites = (0..place.sites()).map(|_| Site::default()).collect();
         Self { place, direct, sites, facts: Mutex::default() }
     }
 
     /// Files that are opened as these are, somewhere else.
-    pub(crate) fn elsewhere(&self, place: Arc<dyn Place>) -> Self {
+    pub(crate) fn elsewhere(&self, place: Arc<dyn FilePlace>) -> Self {
         Self::at(place, self.direct)
     }
 
-    pub(crate) fn place(&self) -> &Arc<dyn Place> {
+    pub(crate) fn place(&self) -> &Arc<dyn FilePlace> {
         &self.place
     }
 

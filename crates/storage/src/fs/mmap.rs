@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustix::fs::{FallocateFlags, OFlags, fallocate, fstat, ftruncate};
 use rustix::io::Errno;
-use rustix::mm::{Advice as Told, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
+use rustix::mm::{Advice as MapAdvice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, msync, munmap};
 use tonnage_workload::Op;
 
 use crate::api::{File, Lane, OpenRequest};
@@ -160,10 +160,10 @@ impl Mapping {
 
     fn advise(&self, advice: Advice) -> rustix::io::Result<()> {
         let told = match advice {
-            Advice::Sequential => Told::Sequential,
-            Advice::Random => Told::Random,
+            Advice::Sequential => MapAdvice::Sequential,
+            Advice::Random => MapAdvice::Random,
             // The C library's posix_madvise would do nothing here.
-            Advice::DontNeed => Told::LinuxDontNeed,
+            Advice::DontNeed => MapAdvice::LinuxDontNeed,
         };
         if self.length == 0 {
             return Ok(());

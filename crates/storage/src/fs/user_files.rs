@@ -32,7 +32,7 @@ use crate::error::{Result, StorageError, linked};
 use crate::fs::accounting::is_counted;
 use crate::fs::create_directory::CreateDirectory;
 use crate::fs::direct::{self, Support};
-use crate::fs::file_place::Place;
+use crate::fs::file_place::FilePlace;
 use crate::fs::held_directories::failed;
 use crate::fs::ownership_mark::{ATTRIBUTE, Identity, Look, Marks, Owner};
 use crate::target::{Existing, Process, TargetSpec};
@@ -349,7 +349,7 @@ impl Named {
     }
 }
 
-impl Place for Named {
+impl FilePlace for Named {
     fn sites(&self) -> usize {
         self.parents.len()
     }

@@ -37,7 +37,7 @@ pub(super) struct MpiioFile {
     opened: Option<OpenedFile>,
     /// Calls are made together, and this many were; those of a task that has left are made of nothing.
     rounds: u64,
-    asked: Asked,
+    asked: StopPolls,
     /// The task whose part of the file is in view.
     viewed: Option<u64>,
     /// A write of which others still make the sync.
@@ -45,7 +45,7 @@ pub(super) struct MpiioFile {
 }
 
 /// When the tasks asked each other last, and when they will: after equally many calls of each.
-struct Asked {
+struct StopPolls {
     at: Instant,
     round: u64,
     next: u64,
@@ -64,7 +64,7 @@ unsafe impl Send for OpenedFile {}
 impl MpiioFile {
     pub(super) fn new(of: &Mpiio, files: Arc<Files>, request: OpenRequest, ranks: Arc<[u32]>) -> Self {
         let (mpi, spec, hints) = (of.mpi, of.spec.clone(), of.hints.clone());
-        let asked = Asked { at: Instant::now(), round: 0, next: 1 };
+        let asked = StopPolls { at: Instant::now(), round: 0, next: 1 };
         Self { mpi, spec, hints, files, request, ranks, opened: None, rounds: 0, asked, viewed: None, owes_sync: false }
     }
 
@@ -154,7 +154,7 @@ impl MpiioFile {
         let fit = ASKED_EVERY.as_nanos().checked_div(call_ns).unwrap_or(u128::MAX);
         let wanted = fit.clamp(1, MOST_ROUNDS as u128) as c_int;
         let least = opened.partners.least(if left { LEFT } else { wanted })?;
-        self.asked = Asked { at: now, round: self.rounds, next: self.rounds + least as u64 };
+        self.asked = StopPolls { at: now, round: self.rounds, next: self.rounds + least as u64 };
         Ok(least == LEFT)
     }
 

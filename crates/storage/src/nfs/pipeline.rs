@@ -15,8 +15,8 @@ use super::uncommitted::Uncommitted;
 use crate::api::{Completion, Request};
 use crate::slots::Slots;
 
-/// A server that asked for patience is asked again after this time.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// A server that is busy (`JUKEBOX`) is asked again after this time.
+const JUKEBOX_WAIT: Duration = Duration::from_millis(100);
 const PADDING: [u8; 3] = [0; 3];
 
 /// The bytes that operations work on.
@@ -30,7 +30,7 @@ pub(super) enum Memory<'a> {
 }
 
 impl Memory<'_> {
-    fn from(&mut self, part: &Part) -> &[u8] {
+    fn from(&mut self, part: &Call) -> &[u8] {
         match self {
             Self::From(bytes) => &bytes[part.start..][..part.length],
             Self::Into(bytes) => &bytes[part.start..][..part.length],
@@ -38,7 +38,7 @@ impl Memory<'_> {
         }
     }
 
-    fn into(&mut self, part: &Part) -> &mut [u8] {
+    fn into(&mut self, part: &Call) -> &mut [u8] {
         match self {
             Self::From(_) => &mut [],
             Self::Into(bytes) => &mut bytes[part.start..][..part.length],
@@ -49,7 +49,7 @@ impl Memory<'_> {
 
 /// One call, which is an operation or a part of one.
 #[derive(Debug, Clone, Copy)]
-struct Part {
+struct Call {
     xid: u32,
     slot: u32,
     op: Op,
@@ -81,11 +81,11 @@ pub(super) struct Pipeline {
     read_bytes: usize,
     write_bytes: usize,
     operations: Vec<Operation>,
-    to_send: VecDeque<Part>,
+    to_send: VecDeque<Call>,
     /// The call that is partly sent, and how much of it.
-    sending: Option<(Part, usize)>,
+    sending: Option<(Call, usize)>,
     message: Vec<u8>,
-    sent: VecDeque<Part>,
+    sent: VecDeque<Call>,
     ended: VecDeque<Completion>,
     uncommitted: Uncommitted,
     /// When the server was last heard of, or was first expected to be.
@@ -139,7 +139,7 @@ impl Pipeline {
         self.operations[request.slot as usize] = Operation { start: request.start, parts, bytes: request.length, errno: 0 };
         for number in 0..parts {
             let done = number * most;
-            self.to_send.push_back(Part {
+            self.to_send.push_back(Call {
                 xid: self.client.next_xid(),
                 slot: request.slot,
                 op: request.op,
@@ -209,8 +209,8 @@ impl Pipeline {
             return self.receive(memory).map(|()| false);
         }
         let silence = self.client.silence;
-        let patience = silence.saturating_sub(self.heard.elapsed());
-        let limit = until.map_or(patience, |until| until.saturating_duration_since(Instant::now()).min(patience));
+        let left = silence.saturating_sub(self.heard.elapsed());
+        let limit = until.map_or(left, |until| until.saturating_duration_since(Instant::now()).min(left));
         let link = self.client.link()?;
         if !link.wait(blocked, Some(limit))? {
             if self.heard.elapsed() >= silence {
@@ -256,7 +256,7 @@ impl Pipeline {
     }
 
     /// The call's message, without the bytes that it carries.
-    fn spell(&mut self, part: &Part) {
+    fn spell(&mut self, part: &Call) {
         let (file, stable, count) = (&self.file, self.stable, part.length as u32);
         let (number, payload) = match part.op {
             Op::Read => (NFS_PROGRAM::NFSPROC3_READ, 0),
@@ -301,22 +301,22 @@ impl Pipeline {
     }
 
     /// A call has ended: with its bytes, and whether the file ends there.
-    fn end(&mut self, part: Part, moved: Result<(usize, bool), nfsstat3>) -> io::Result<()> {
+    fn end(&mut self, part: Call, moved: Result<(usize, bool), nfsstat3>) -> io::Result<()> {
         let operation = &mut self.operations[part.slot as usize];
         match moved {
             Err(nfsstat3::NFS3ERR_JUKEBOX) => {
                 self.client.delayed()?;
-                std::thread::sleep(PATIENCE.min(self.client.silence));
+                std::thread::sleep(JUKEBOX_WAIT.min(self.client.silence));
                 // By the same number the server would only repeat its answer.
                 let xid = self.client.next_xid();
-                self.to_send.push_front(Part { xid, ..part });
+                self.to_send.push_front(Call { xid, ..part });
                 return Ok(());
             }
             Err(status) => operation.errno = errno(status).raw_os_error().unwrap_or(libc::EIO),
             Ok((count, false)) if 0 < count && count < part.length => {
                 let (offset, start, length) = (part.offset + count as u64, part.start + count, part.length - count);
                 let xid = self.client.next_xid();
-                self.to_send.push_front(Part { xid, offset, start, length, ..part });
+                self.to_send.push_front(Call { xid, offset, start, length, ..part });
                 return Ok(());
             }
             Ok((count, _)) if count < part.length => {

@@ -8,7 +8,7 @@ use std::ptr::null;
 use std::sync::Arc;
 
 use rustix::io::Errno;
-use tonnage_workload::Place;
+use tonnage_workload::ItemPlace;
 
 use super::pool::{EXCLUSIVE, Pool};
 use crate::api::{ItemKind, Names, NamesRequest, Opening};
@@ -41,7 +41,7 @@ impl RadosNames {
         if kind.is_directory() {
             return unsupported();
         }
-        let place = Place { directory: self.here, number };
+        let place = ItemPlace { directory: self.here, number };
         Ok(CString::new(self.request.item_path(place, kind))?)
     }
 

@@ -37,7 +37,7 @@ pub(super) fn is_ours(name: &CStr) -> bool {
 
 /// A part of an operation that lies in one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct ObjectPart {
     pub(super) object: u64,
     /// In the object.
     pub(super) offset: u64,
@@ -47,12 +47,12 @@ pub(super) struct Part {
 }
 
 /// The parts of `length` bytes from `offset`.
-pub(super) fn parts(object_bytes: u64, offset: u64, length: usize) -> impl Iterator<Item = Part> {
+pub(super) fn parts(object_bytes: u64, offset: u64, length: usize) -> impl Iterator<Item = ObjectPart> {
     let mut start = 0;
     std::iter::from_fn(move || {
         let at = offset + start as u64;
         let inside = at % object_bytes;
-        let part = Part {
+        let part = ObjectPart {
             object: at / object_bytes,
             offset: inside,
             start,

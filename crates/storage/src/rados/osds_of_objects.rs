@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::object::Name;
 use super::pool::Pool;
 use super::traffic::{Ledger, Map, Meter, lock};
-use crate::object_placement::{Held, Placement, Traffic};
+use crate::object_placement::{PlacedObjects, Placement, Traffic};
 
 /// Groups that a monitor is asked about after a phase, and how long that may take: what is left is not placed.
 const QUESTIONS_MOST: usize = 4096;
@@ -83,7 +83,7 @@ impl Map {
                 found.unplaced_objects += objects.len() as u64;
                 continue;
             };
-            let mut held = Held { group, osds, objects: objects.len() as u64, ..Held::default() };
+            let mut held = PlacedObjects { group, osds, objects: objects.len() as u64, ..PlacedObjects::default() };
             for ((file, number), traffic) in &objects {
                 held.traffic.add(traffic);
                 if held.names.len() < names_each {

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
 use rustix::io::Errno;
-use tonnage_workload::Place;
+use tonnage_workload::ItemPlace;
 
 use super::service::{Service, Session};
 use super::upload::{Plan, Upload};
@@ -38,7 +38,7 @@ impl S3Names {
         if kind.is_directory() {
             return unsupported();
         }
-        let place = Place { directory: self.here, number };
+        let place = ItemPlace { directory: self.here, number };
         Ok(self.session.service.key(&self.request.item_path(place, kind)))
     }
 }

@@ -11,7 +11,7 @@ use super::{Rebuild, SnapshotRequest, Snapshots};
 use crate::api::{Note, Storage};
 use crate::error::{Result, StorageError};
 use crate::fs::direct;
-use crate::fs::file_place::Place;
+use crate::fs::file_place::FilePlace;
 use crate::fs::files::Files;
 use crate::fs::held_directories::failed;
 use crate::scratch::directory::Directory;
@@ -37,7 +37,7 @@ impl Reflinks {
     }
 }
 
-fn scratch(place: &dyn Place, file: u32) -> Result<&Directory> {
+fn scratch(place: &dyn FilePlace, file: u32) -> Result<&Directory> {
     place.scratch(file).ok_or_else(|| failed("find the directory of", &place.path(file), Errno::NOENT))
 }
 
@@ -83,11 +83,11 @@ impl Snapshots for Reflinks {
 /// The files as they were at the end of a round.
 #[derive(Debug)]
 struct ClonePlace {
-    live: Arc<dyn Place>,
+    live: Arc<dyn FilePlace>,
     round: u32,
 }
 
-impl Place for ClonePlace {
+impl FilePlace for ClonePlace {
     fn sites(&self) -> usize {
         self.live.sites()
     }

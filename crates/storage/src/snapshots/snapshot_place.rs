@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::api::Note;
 use crate::error::Result;
 use crate::fs::direct::Support;
-use crate::fs::file_place::Place;
+use crate::fs::file_place::FilePlace;
 use crate::fs::held_directories::{failed, is_regular};
 use crate::scratch::directory::Directory;
 
@@ -25,7 +25,7 @@ pub(super) struct Room {
 /// Where the data files of another place are instead.
 #[derive(Debug)]
 pub(super) struct SnapshotPlace {
-    pub(super) base: Arc<dyn Place>,
+    pub(super) base: Arc<dyn FilePlace>,
     /// By site.
     pub(super) directories: BTreeMap<usize, Room>,
 }
@@ -37,7 +37,7 @@ impl SnapshotPlace {
     }
 }
 
-impl Place for SnapshotPlace {
+impl FilePlace for SnapshotPlace {
     fn sites(&self) -> usize {
         self.base.sites()
     }

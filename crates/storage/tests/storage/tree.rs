@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::support::{disk, export, own_name, pool};
 use tonnage_storage::{DirectMode, ItemKind, Names, NamesRequest, Opening, Scratch, Storage, StorageKind, TargetSpec, open};
 use tonnage_testing::{Fault, Faulty, Throttled};
-use tonnage_workload::{Place, Tree};
+use tonnage_workload::{ItemPlace, Tree};
 
 const TREE: Tree = Tree { depth: 2, branch: 2, items_per_directory: 2, leaves_only: false, shared: false };
 const REQUEST: NamesRequest = NamesRequest { tree: TREE, number: 1, owner: 1, handles: 1, transfer_bytes: 0 };
@@ -94,7 +94,7 @@ fn plant(names: &mut dyn Names) {
 #[test]
 fn what_a_second_name_shows_is_never_overwritten() {
     let rig = Rig::planted();
-    let file = rig.scratch.path().join(REQUEST.item_path(Place { directory: 6, number: 6 }, ItemKind::File));
+    let file = rig.scratch.path().join(REQUEST.item_path(ItemPlace { directory: 6, number: 6 }, ItemKind::File));
     let backup = rig.home.path().join("backup");
     fs::hard_link(file, &backup).unwrap();
     let mut names = rig.names();

@@ -27,8 +27,8 @@ mod transfers;
 
 use std::collections::VecDeque;
 
-use crate::pace::{Pace, Schedule};
 use crate::phase_limit::Limit;
+use crate::rate_limits::{RateLimits, Schedule};
 use starts::Starts;
 use stop_rule::{AtQuota, StopRule};
 
@@ -98,7 +98,7 @@ pub struct Terms {
     /// When it ends.
     pub limit: Limit,
     /// Pauses between operations.
-    pub pace: Pace,
+    pub pace: RateLimits,
     /// Starts that are fixed beforehand.
     pub schedule: Option<Schedule>,
     /// Operations of a pass; more only where the limit says so.

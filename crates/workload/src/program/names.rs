@@ -1,7 +1,7 @@
 //! The operations of a task on names.
 
 use crate::program::Operations;
-use crate::walk::{Place, Walk};
+use crate::walk::{ItemPlace, Walk};
 
 /// One operation on a name: whose it is, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct ItemOf {
     /// The task whose item, or tree, it is.
     pub owner: u32,
     /// Which one.
-    pub place: Place,
+    pub place: ItemPlace,
 }
 
 /// All names that one task visits in a phase. What is made or removed once is not there again: there is one pass.

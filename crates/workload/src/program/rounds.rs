@@ -36,12 +36,12 @@ pub struct Rounds {
     round: u32,
     /// Meetings so far.
     met: u32,
-    at: Place,
+    at: RoundState,
 }
 
 /// Where in a round it is: what comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum RoundState {
     /// Before it.
     Think,
     /// All begin it.
@@ -75,7 +75,7 @@ impl Rounds {
             takes: work.snapshot.is_some() && (!work.is_together() || task == 0),
             round: 0,
             met: 0,
-            at: Place::Think,
+            at: RoundState::Think,
         }
     }
 
@@ -93,38 +93,38 @@ impl Iterator for Rounds {
         loop {
             let at = self.at;
             self.at = match at {
-                Place::Think => Place::Begin,
-                Place::Begin => Place::Open,
-                Place::Open => Place::Write,
-                Place::Write => Place::Sync,
-                Place::Sync => Place::Written,
-                Place::Written => Place::Snapshot,
-                Place::Snapshot => Place::Agree,
-                Place::Agree => Place::Close,
-                Place::Close => Place::Note,
-                Place::Note => Place::Think,
+                RoundState::Think => RoundState::Begin,
+                RoundState::Begin => RoundState::Open,
+                RoundState::Open => RoundState::Write,
+                RoundState::Write => RoundState::Sync,
+                RoundState::Sync => RoundState::Written,
+                RoundState::Written => RoundState::Snapshot,
+                RoundState::Snapshot => RoundState::Agree,
+                RoundState::Agree => RoundState::Close,
+                RoundState::Close => RoundState::Note,
+                RoundState::Note => RoundState::Think,
             };
             return Some(match at {
-                Place::Think if self.round == self.count => {
-                    self.at = Place::Think;
+                RoundState::Think if self.round == self.count => {
+                    self.at = RoundState::Think;
                     return None;
                 }
-                Place::Think => RoundStep::Think(self.round),
-                Place::Begin | Place::Written if self.is_together => RoundStep::Meet(self.meeting()),
-                Place::Open => RoundStep::Open,
-                Place::Write => RoundStep::Write,
-                Place::Sync => RoundStep::Sync,
-                Place::Snapshot if self.takes => RoundStep::Snapshot(self.round),
-                Place::Agree if self.is_together && self.has_snapshots => RoundStep::Agree(self.meeting()),
-                Place::Close => RoundStep::Close,
-                Place::Note => {
+                RoundState::Think => RoundStep::Think(self.round),
+                RoundState::Begin | RoundState::Written if self.is_together => RoundStep::Meet(self.meeting()),
+                RoundState::Open => RoundStep::Open,
+                RoundState::Write => RoundStep::Write,
+                RoundState::Sync => RoundStep::Sync,
+                RoundState::Snapshot if self.takes => RoundStep::Snapshot(self.round),
+                RoundState::Agree if self.is_together && self.has_snapshots => RoundStep::Agree(self.meeting()),
+                RoundState::Close => RoundStep::Close,
+                RoundState::Note => {
                     self.round += 1;
                     if !self.takes {
                         continue;
                     }
                     RoundStep::Note(self.round - 1)
                 }
-                Place::Begin | Place::Written | Place::Snapshot | Place::Agree => continue,
+                RoundState::Begin | RoundState::Written | RoundState::Snapshot | RoundState::Agree => continue,
             });
         }
     }

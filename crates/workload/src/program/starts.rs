@@ -1,6 +1,6 @@
 //! When one task's operations start.
 
-use crate::pace::{Pace, Schedule};
+use crate::rate_limits::{RateLimits, Schedule};
 
 /// The unit in which a clock counts.
 pub trait TimeUnit: Copy {
@@ -30,7 +30,7 @@ pub struct Starts<U> {
 
 impl<U: TimeUnit> Starts<U> {
     /// Those of a task that begins at `origin`.
-    pub fn new(pace: Pace, schedule: Option<Schedule>, unit: U, origin: u64) -> Self {
+    pub fn new(pace: RateLimits, schedule: Option<Schedule>, unit: U, origin: u64) -> Self {
         Self { schedule, think: unit.units(pace.think_ns), origin, unit }
     }
 

@@ -1,6 +1,6 @@
 //! A reader of a file that grows.
 
-use crate::tail::{Follow, Tail};
+use crate::tail::{ReadShare, Tail};
 
 /// Which transfers a reader reads: `first`, and each `stride`th after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,10 +12,10 @@ struct Share {
 impl Share {
     /// That of reader `reader` (from 0) of `readers`.
     #[must_use]
-    pub fn of(follow: Follow, reader: u32, readers: u32) -> Self {
+    pub fn of(follow: ReadShare, reader: u32, readers: u32) -> Self {
         match follow {
-            Follow::Whole => Self { first: 0, stride: 1 },
-            Follow::Share => Self { first: reader.into(), stride: readers.into() },
+            ReadShare::Whole => Self { first: 0, stride: 1 },
+            ReadShare::Share => Self { first: reader.into(), stride: readers.into() },
         }
     }
 
@@ -106,11 +106,11 @@ mod tests {
     #[test]
     fn shares_are_disjoint_and_make_up_the_file() {
         for readers in [1, 3, 8] {
-            let shares: Vec<Share> = (0..readers).map(|reader| Share::of(Follow::Share, reader, readers)).collect();
+            let shares: Vec<Share> = (0..readers).map(|reader| Share::of(ReadShare::Share, reader, readers)).collect();
             for transfers in 0..30 {
                 assert_eq!(shares.iter().map(|share| share.among(transfers)).sum::<u64>(), transfers);
             }
         }
-        assert_eq!(Share::of(Follow::Whole, 3, 8).among(17), 17);
+        assert_eq!(Share::of(ReadShare::Whole, 3, 8).among(17), 17);
     }
 }

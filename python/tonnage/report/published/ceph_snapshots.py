@@ -20,13 +20,13 @@ _TRANSFERS = 100
 _LINK = "1Gbit/s"
 _OPS = ("write", "write with snapshot", "read", "read of the last snapshot")
 
-Told = tuple[str, Table, tuple[str, ...]]
+Exhibit = tuple[str, Table, tuple[str, ...]]
 """Title, table and notes."""
 Cell = tuple[str, int, int]
 """Operation, transfer size, tasks."""
 
 
-def compared(analysis: Analysis) -> list[Told]:
+def compared(analysis: Analysis) -> list[Exhibit]:
     """Three tables in the shape in which the figures were published."""
     return [_rates(analysis), _costs(analysis), _normalised(analysis)]
 
@@ -40,7 +40,7 @@ def _theirs() -> dict[Cell, float]:
     }
 
 
-def _rates(analysis: Analysis) -> Told:
+def _rates(analysis: Analysis) -> Exhibit:
     """A row an operation and transfer size, theirs and ours; a column a number of tasks."""
     theirs, ours = _theirs(), _ours(analysis)
     tasks = sorted({number for _, _, number in (*theirs, *ours)})
@@ -106,7 +106,7 @@ def published_cost() -> SnapshotCost:
     )
 
 
-def _costs(analysis: Analysis) -> Told:
+def _costs(analysis: Analysis) -> Exhibit:
     """Seconds that a snapshot adds to a round: theirs, computed from their rates, and ours."""
     theirs = published_cost()
     ours = {
@@ -141,7 +141,7 @@ def _side(rounds: Rounds) -> tuple[str, str, str, str]:
     return (*times, snapshots.time(rounds.cost.cost_ns), snapshots.round_share(rounds.share))
 
 
-def _normalised(analysis: Analysis) -> Told:
+def _normalised(analysis: Analysis) -> Exhibit:
     """Per disk, as its authors compared with another system; and of the links, which they did not. Ours by what the
     campaign says carried it."""
     link = parse_link(_LINK)

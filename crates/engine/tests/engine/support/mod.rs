@@ -6,7 +6,7 @@ use std::time::Duration;
 use tonnage_engine::Phase;
 use tonnage_records::{PhaseFiles, PhaseResult};
 use tonnage_storage::{DirectMode, Scratch, Storage, StorageKind, TargetSpec, open};
-use tonnage_workload::{Access, Geometry, Layout, Limit, Op, Pace, PhaseSpec, Stream, TaskRange, Work};
+use tonnage_workload::{Access, Geometry, Layout, Limit, Op, PhaseSpec, RateLimits, Stream, TaskRange, Work};
 
 pub const MIB: u64 = 1 << 20;
 
@@ -16,7 +16,7 @@ pub fn spec(op: Op, tasks: u32) -> PhaseSpec {
         tasks: TaskRange { first: 0, here: tasks, total: tasks },
         tasks_per_node: None,
         limit: Limit::default(),
-        pace: Pace::default(),
+        pace: RateLimits::default(),
         hog_bytes: 0,
         operation_log: 0,
         seed: 5,

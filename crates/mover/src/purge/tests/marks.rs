@@ -18,7 +18,7 @@ fn clearing_begins_above_the_high_mark_and_ends_at_the_low_one() {
 
 #[test]
 fn below_the_high_mark_nothing_goes_and_above_it_the_oldest_go_first() {
-    let mut place = Place::new();
+    let mut place = Fixture::new();
     place.done("f", "x");
     place.options.clear = Clear::HighWater;
     place.options.marks = Some(Marks { high_permille: 1000, low_permille: 999 });
@@ -31,7 +31,7 @@ fn below_the_high_mark_nothing_goes_and_above_it_the_oldest_go_first() {
 
 #[test]
 fn a_pass_that_left_something_rests_until_more_is_done() {
-    let place = Place::new();
+    let place = Fixture::new();
     place.done("f", "x");
     let writer = OpenOptions::new().append(true).open(place.from_path.join("f")).unwrap();
     let mut purger = place.purger();

@@ -137,10 +137,10 @@ impl Hook for Watcher {
 }
 
 /// What a side makes of the phase at the end of `phases`, or why it refuses it; and what each task of it did.
-pub type Told = (std::result::Result<PhaseResult, String>, Courses);
+pub type Outcome = (std::result::Result<PhaseResult, String>, Courses);
 
 /// The engine runs `phases`, one after the other, on one storage.
-pub fn by_engine(phases: &[PhaseSpec]) -> Told {
+pub fn by_engine(phases: &[PhaseSpec]) -> Outcome {
     let book = Shared::default();
     let storage: Arc<dyn Storage> = Arc::new(Watched::new(&book));
     let mut told = Err(String::new());
@@ -159,7 +159,7 @@ pub fn by_engine(phases: &[PhaseSpec]) -> Told {
 }
 
 /// The simulator does.
-pub fn by_simulator(phases: &[PhaseSpec]) -> Told {
+pub fn by_simulator(phases: &[PhaseSpec]) -> Outcome {
     let mut simulator = Simulator::new(ModelSpec::default()).expect("a possible model");
     simulator.keep_visits();
     let mut told = Err(String::new());

@@ -7,7 +7,7 @@ use crate::spec_error::SpecError;
 /// When operations start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Pace {
+pub struct RateLimits {
     /// Operations that all tasks of the trial together start in a second (an open loop): latency then counts from the
     /// intended start. `None`: each operation starts when the one before it ended.
     #[serde(default)]
@@ -20,7 +20,7 @@ pub struct Pace {
     pub think_ns: u64,
 }
 
-impl Pace {
+impl RateLimits {
     /// The times at which `task` of `tasks` starts operations of `transfer_size` bytes; `None` where no rate is given.
     #[must_use]
     pub fn schedule(&self, transfer_size: u64, task: u32, tasks: u32) -> Option<Schedule> {
@@ -81,8 +81,8 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    fn rate(operations_per_s: u64) -> Pace {
-        Pace { operations_per_s: Some(operations_per_s), ..Pace::default() }
+    fn rate(operations_per_s: u64) -> RateLimits {
+        RateLimits { operations_per_s: Some(operations_per_s), ..RateLimits::default() }
     }
 
     #[test]
@@ -106,18 +106,21 @@ mod tests {
 
     #[test]
     fn a_rate_in_bytes_starts_whole_transfers() {
-        let pace = Pace { bytes_per_s: Some(10 << 20), ..Pace::default() };
+        let pace = RateLimits { bytes_per_s: Some(10 << 20), ..RateLimits::default() };
         let schedule = pace.schedule(1 << 20, 0, 2).expect("a rate");
         assert_eq!(schedule.due_ns(5), 1_000_000_000, "each of two tasks does five a second");
     }
 
     #[test]
     fn a_pace_that_contradicts_itself_is_refused() {
-        let both = Pace { bytes_per_s: Some(1), ..rate(1) };
+        let both = RateLimits { bytes_per_s: Some(1), ..rate(1) };
         assert_eq!(both.check(), Err(SpecError::TwoRates));
         assert_eq!(rate(0).check(), Err(SpecError::Zero("pace.operations_per_s")));
-        assert_eq!(Pace { bytes_per_s: Some(0), ..Pace::default() }.check(), Err(SpecError::Zero("pace.bytes_per_s")));
-        assert_eq!(Pace { think_ns: 1, ..rate(1) }.check(), Err(SpecError::ThinkingAtRate));
-        assert_eq!(Pace { think_ns: 1, ..Pace::default() }.check(), Ok(()));
+        assert_eq!(
+            RateLimits { bytes_per_s: Some(0), ..RateLimits::default() }.check(),
+            Err(SpecError::Zero("pace.bytes_per_s"))
+        );
+        assert_eq!(RateLimits { think_ns: 1, ..rate(1) }.check(), Err(SpecError::ThinkingAtRate));
+        assert_eq!(RateLimits { think_ns: 1, ..RateLimits::default() }.check(), Ok(()));
     }
 }
