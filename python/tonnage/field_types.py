@@ -103,6 +103,7 @@ _SIZE = {"anyOf": [{"type": "string", "examples": ["1MiB", "4k"]}, {"type": "int
 _TIME = {"type": "string", "examples": ["500ms", "60s", "2m"]}
 _LENGTH = {"anyOf": [{"type": "string", "examples": ["4k", "0"]}, {"type": "integer", "minimum": 0}]}
 _SHARE = {"anyOf": [{"type": "string", "examples": ["5%"]}, {"type": "number", "exclusiveMinimum": 0, "maximum": 1}]}
+_FRACTION = {"anyOf": [{"type": "string", "examples": ["5%"]}, {"type": "number", "minimum": 0, "maximum": 1}]}
 _COUNT = {"type": "integer", "minimum": 1, "maximum": 2**31 - 1}
 
 Size = Annotated[int, BeforeValidator(_size), Field(ge=1, le=2**63 - 1, strict=True), WithJsonSchema(_SIZE)]
@@ -131,7 +132,7 @@ Delay = Annotated[int, BeforeValidator(_time), Field(ge=0, le=2**63 - 1, strict=
 """Nanoseconds, or none."""
 Share = Annotated[float, BeforeValidator(_share), Field(gt=0, le=1), WithJsonSchema(_SHARE)]
 """A share of one; ``"5%"`` or ``0.05``."""
-Fraction = Annotated[float, BeforeValidator(_share), Field(ge=0, le=1), WithJsonSchema(_SHARE)]
+Fraction = Annotated[float, BeforeValidator(_share), Field(ge=0, le=1), WithJsonSchema(_FRACTION)]
 """A share of one, or none."""
 Count = Annotated[int, Field(ge=1, le=2**31 - 1, strict=True), WithJsonSchema(_COUNT)]
 """A number of things."""

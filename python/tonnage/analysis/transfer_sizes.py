@@ -55,7 +55,7 @@ def ceilings_at(entries: Iterable[CeilingEntry], transfer_size: int | None) -> l
 
 
 def _asked(entry: CeilingEntry, transfer_size: int | None) -> tuple[float, Ceiling]:
-    """The ceiling at this size, and and how far its own size is from this one."""
+    """The ceiling at this size, and how far its own size is from this one."""
     name, moved, size = str(entry.get("name", "ceiling")), float(entry["bytes_per_s"]), measured_at(entry)
     if transfer_size is None or size is None or size == transfer_size:
         return 0.0, Ceiling(name, moved, None, stated=str(entry.get("source") or "").startswith("stated"))
