@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from datetime import timedelta
+from numbers import Integral
 from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import (
@@ -51,9 +53,9 @@ DirectoryName = Annotated[str, Field(min_length=1, max_length=200), AfterValidat
 """Of a directory in the target."""
 
 
-def _checked(parse: Callable[[str], Any], text: str) -> Any:
+def _checked(parse: Callable[[Any], Any], given: Any) -> Any:
     try:
-        return parse(text)
+        return parse(given)
     except RequestError as error:
         # pydantic knows where the value stands only if it sees a ValueError.
         raise ValueError(str(error)) from None
@@ -61,9 +63,9 @@ def _checked(parse: Callable[[str], Any], text: str) -> Any:
 
 def _length(value: Any) -> Any:
     value = _checked(units.parse_size, value) if isinstance(value, str) else value
-    if isinstance(value, (bool, float)) or (isinstance(value, int) and value < 0):
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
         raise ValueError(f"{value} is not a size; hint: write it like 4k, 1MiB or 2GB, or as a whole number of bytes")
-    return value
+    return int(value)
 
 
 def _size(value: Any) -> Any:
@@ -74,8 +76,8 @@ def _size(value: Any) -> Any:
 
 
 def _time(value: Any, info: ValidationInfo) -> Any:
-    if isinstance(value, str):
-        return _checked(units.parse_time, value)
+    if isinstance(value, str | timedelta):
+        return _checked(units.read_time, value)
     written = bool(info.context and info.context.get("written"))
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f'{value} is not a time; hint: write it like "60s" or "500ms"')

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from tonnage.errors import MeasurementError, RequestError, TonnageError
 from tonnage.option_names import in_keywords, reworded, reworded_errors
+from tonnage.python_values import path_text, truth
 from tonnage.records import Run, RunWriter
 from tonnage.units import is_factor, read_time
 
@@ -40,46 +41,46 @@ Time = str | float | timedelta
 class Options(TypedDict, total=False):
     """Keywords of :func:`probe`: the options of ``tonnage probe``, dashes as underscores."""
 
-    op: str | Sequence[str]
+    op: str | Sequence[str] | None
     """``"write"``, ``"read"`` or both, which is the default."""
-    budget: Time
+    budget: Time | None
     """For the whole search; by default 60 s."""
-    max_tasks: int
-    transfer: int | str
+    max_tasks: int | None
+    transfer: int | str | None
     """Bytes, or ``"1MiB"``."""
-    direct: str
-    storage: str
-    access: str
-    queue_depth: int
-    verify: bool
-    p99: Time
-    p999: Time
-    open_loop: bool
-    surface: bool
+    direct: str | None
+    storage: str | None
+    access: str | None
+    queue_depth: int | None
+    verify: bool | None
+    p99: Time | None
+    p999: Time | None
+    open_loop: bool | None
+    surface: bool | None
     """The load line of every transfer size from 4 KiB to 16 MiB, in 300 s by default."""
-    training: str
+    training: str | None
     """``"unet3d-h100"``: the most accelerators that are fed with its samples, in 300 s by default."""
-    utilisation: float | str
+    utilisation: float | str | None
     """With ``training``: the share of the time that counts as fed."""
-    accelerators: int
+    accelerators: int | None
     """With ``training``: the largest number tried."""
-    kv_cache: str
+    kv_cache: str | None
     """``"llama3.1-8b"``: the most users of an inference server that keeps its cache there, in 300 s by default."""
-    p95: Time
+    p95: Time | None
     """With ``kv_cache``: of 100 turns, 95 end so long after their intended start at the latest; 200 ms by default."""
-    users: int
+    users: int | None
     """With ``kv_cache``: the largest number tried."""
-    scale: float
+    scale: float | None
     """With ``training`` or ``kv_cache``: samples, or tokens, of so many times their size."""
-    checkpoint_every: int
+    checkpoint_every: int | None
     """With ``training``: a checkpoint after so many steps, whose time is not in the utilisation."""
-    checkpoint_size: int | str
+    checkpoint_size: int | str | None
     """Its bytes, or a published one (``"llama3-8b"``); the model's own unless given."""
-    beside: str
+    beside: str | None
     """A workload that runs meanwhile: ``"metadata-storm@50%"``."""
-    space: int | str
+    space: int | str | None
     """Bytes of files at once, at most."""
-    seed: int
+    seed: int | None
 
 
 def probe(
@@ -319,8 +320,7 @@ def _checked(*, report: object, keep: object, observer: object) -> Observer:
     from tonnage.campaign.observer import Observer
 
     for name, value in (("report", report), ("keep", keep)):
-        if not isinstance(value, bool):
-            raise RequestError(f"{name}: {value!r} is neither True nor False; hint: give one of them")
+        truth(name, value)
     if observer is not None and not isinstance(observer, Observer):
         raise RequestError(
             f"observer: {observer!r} is no Observer; hint: give an instance of a class made from "
@@ -330,9 +330,9 @@ def _checked(*, report: object, keep: object, observer: object) -> Observer:
 
 
 def _path(name: str, path: object) -> str:
-    """Of a text or a path; RequestError for anything else."""
-    if not isinstance(path, str | os.PathLike) or not isinstance(text := os.fspath(path), str) or not text:
-        raise RequestError(f"{name}: {path!r} is no text and no path; hint: give a str or a Path")
+    """Of a text or a path; RequestError for anything else, and for none."""
+    if not (text := path_text(name, path)):
+        raise RequestError(f"{name}: {path!r} is no path; hint: give a str or a Path")
     return text
 
 

@@ -5,12 +5,12 @@ figures as plotly objects. Needs ``pip install 'tonnage[notebook]'``; nothing is
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tonnage.analysis.company_costs import CompanyCost
 from tonnage.analysis.results import Finding, LatencyLine, LoadLine, SurfaceSize
@@ -30,7 +30,7 @@ _THEMES = re.compile(r"@(#[0-9a-f]{6}|rgba\([\d., ]+\))\|(#[0-9a-f]{6}|rgba\([\d
 """As ``report/static/report.js`` reads it: anything else stays as it is."""
 _BUCKETS = ("upper_ns", "count")
 _ENDS = ("ratio", "low", "high")
-Paths = str | Path | Sequence[str | Path]
+T = TypeVar("T")
 _NAMED = 12
 """Titles in an error: a long run has hundreds."""
 
@@ -42,16 +42,18 @@ def read(run: str | Path) -> MeasuredRun:
 
 
 def _opened(run: object) -> Run:
-    if not isinstance(run, str | Path):
+    if isinstance(run, MeasuredRun):
+        return run.run
+    if not isinstance(run, str | Path) or "\0" in str(run):
         raise RequestError(f"{run!r} is no run directory; hint: give its path, a str or a Path")
     return Run.open(run)
 
 
-def compare(base: Paths, *others: Paths, of: str = "system") -> DataFrame:
+def compare(base: Runs, *others: Runs, of: str = "system") -> DataFrame:
     """A row for each setting that ``base`` and one of the others have in common: the columns of ``tonnage compare``,
-    and ``run``, which of the others it is. Each side is a run or a list of runs: a verdict about a system takes three a
-    side; ``of="runs"`` judges one run a side and says nothing of another day. Ratios are of rates: above 1 the other
-    side is faster.
+    and ``run``, which of the others it is. Each side is a run directory, a run that was read, or a list of them: a
+    verdict about a system takes three a side; ``of="runs"`` judges one run a side and says nothing of another day.
+    Ratios are of rates: above 1 the other side is faster.
     """
     from tonnage.analysis.compare.runs import RUNS, SYSTEM, Side, compare_sides
 
@@ -60,10 +62,10 @@ def compare(base: Paths, *others: Paths, of: str = "system") -> DataFrame:
     if not others:
         raise RequestError("one side is given, and two are compared; hint: give another run")
 
-    def side(paths: Paths) -> Side:
-        if not isinstance(paths, str | Path | Sequence):
-            raise RequestError(f"{paths!r} is no side; hint: give a run directory, or a list of them")
-        runs = list(map(_opened, [paths] if isinstance(paths, str | Path) else paths))
+    def side(given: Runs) -> Side:
+        if not isinstance(given, str | Path | MeasuredRun | Sequence):
+            raise RequestError(f"{given!r} is no side; hint: give a run directory, or a list of them")
+        runs = list(map(_opened, given if isinstance(given, Sequence) and not isinstance(given, str) else [given]))
         if not runs:
             raise RequestError("a side has no run; hint: give one, or a list of them")
         return Side.of(*runs)
@@ -113,22 +115,22 @@ class MeasuredRun:
                 row |= {f"latency.{key}.{name}": value for name, value in plain(bounds).items()} if bounds else {}
             row |= {f"setting.{key}": value for key, value in point.setting.items()}
             rows.append(row)
-        return _pandas().DataFrame(rows)
+        return _table(rows)
 
     @cached_property
     def trials(self) -> DataFrame:
         """A row a trial and phase."""
-        return _table(self.run.trials())
+        return _table(_flat_lines(self.run.trials()))
 
     @cached_property
     def tasks(self) -> DataFrame:
         """A row a task of each phase."""
-        return _table(self.run.tasks())
+        return _table(_flat_lines(self.run.tasks()))
 
     @cached_property
     def events(self) -> DataFrame:
         """Stalls, snapshots, copies that failed, hosts that were lost."""
-        return _table(self.run.events())
+        return _table(_flat_lines(self.run.events()))
 
     @cached_property
     def load_lines(self) -> DataFrame:
@@ -166,13 +168,21 @@ class MeasuredRun:
 
     def series(self, record: str) -> DataFrame:
         """Bytes, operations and summed latency of each task in each interval of a record (``0007-write``). Empty where
-        none was kept."""
-        return _pandas().DataFrame(self.run.series(_named(record)) or {})
+        none was kept. RequestError where the run has no such record."""
+        return _pandas().DataFrame(self._kept_of(record, self.run.series) or {})
 
     def latency(self, record: str) -> DataFrame:
         """Returns the histogram of all tasks: each row counts the operations that took at most ``upper_ns`` and more
-        than the row before."""
-        return _pandas().DataFrame(self.run.histogram(_named(record)) or [], columns=list(_BUCKETS))
+        than the row before. RequestError where the run has no such record."""
+        return _pandas().DataFrame(self._kept_of(record, self.run.histogram) or [], columns=list(_BUCKETS))
+
+    def _kept_of(self, record: str, read: Callable[[str], T | None]) -> T | None:
+        if not isinstance(record, str):
+            raise _no_record(record)
+        found = read(record)
+        if found is None and record not in self.run.each_trial().by_record:
+            raise _no_record(record)
+        return found
 
     @cached_property
     def figures(self) -> tuple[str, ...]:
@@ -237,28 +247,34 @@ def _themed(value: Any, dark: bool) -> Any:
     return value
 
 
-def _named(record: object) -> str:
-    if not isinstance(record, str):
-        raise RequestError(f"{record!r} is no name of a record; hint: give one such as 0007-write, of `trials.record`")
-    return record
+Runs = str | Path | MeasuredRun | Sequence[str | Path | MeasuredRun]
+"""One side of a comparison."""
+
+
+def _no_record(record: object) -> RequestError:
+    return RequestError(f"{record!r} is no record of this run; hint: give one such as 0007-write, of `trials.record`")
 
 
 def _frame(kind: type[Any], rows: Sequence[Mapping[str, object]], *more: str) -> DataFrame:
     """A row each, with the columns of what they are made from, also where there is none."""
-    return _pandas().DataFrame(rows, columns=[*more, *(part.name for part in fields(kind))])
+    return _table(rows, [*more, *(part.name for part in fields(kind))])
 
 
-def _table(lines: Sequence[Mapping[str, object]]) -> DataFrame:
+def _table(lines: Sequence[Mapping[str, object]], columns: Sequence[str] | None = None) -> DataFrame:
     """A row a line, a column a key. Integers stay integers where some rows have none (``Int64``): as floats, which
     pandas would make of them, they lose digits."""
     pandas = _pandas()
     # As objects first: what has become a float once has lost them.
-    table = pandas.DataFrame([_flat(line) for line in lines], dtype=object)
+    table = pandas.DataFrame(lines, columns=columns, dtype=object)
     for name in table.columns:
         there = table[name].dropna()
         if len(there) and all(type(value) is int for value in there):
             table[name] = table[name].astype("int64" if len(there) == len(table) else "Int64")
     return table.infer_objects()
+
+
+def _flat_lines(lines: Sequence[Mapping[str, object]]) -> list[dict[str, object]]:
+    return [_flat(line) for line in lines]
 
 
 def _flat(line: Mapping[str, object], before: str = "") -> dict[str, object]:

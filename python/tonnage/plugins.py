@@ -17,8 +17,10 @@ A name of Tonnage's own cannot be replaced, nor can one of another package: such
 from __future__ import annotations
 
 import json
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import redirect_stdout
 from dataclasses import fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -86,11 +88,12 @@ def call(
 ) -> T:
     """What a plug-in's function returns; its exceptions become a PlugInError that names it, so that they are not
     mistaken for errors of Tonnage. That it wants to end the process (SystemExit) is one of them; an interrupt is the
-    user's.
+    user's. What it prints goes to stderr: stdout is the command's answer.
 
     ``method``: which one of the plug-in's it is, where it has several. ``passed_on``: what it may raise."""
     try:
-        return function()
+        with redirect_stdout(sys.stderr):
+            return function()
     except BaseException as error:
         if isinstance(error, (KeyboardInterrupt, *passed_on)):
             raise
@@ -100,6 +103,21 @@ def call(
             f"the plug-in {name} ({group}) of the package {_package(_found(group)[name])} {failed}: {error_text}; "
             "hint: tell its authors, or uninstall it"
         ) from error
+
+
+def with_fields(kind: type[T], value: object) -> T:
+    """Returns an object that a plug-in made as one of ``kind``, a dataclass. TypeError where a field has another type
+    than ``kind`` states; pydantic's message tells which one."""
+    from pydantic import TypeAdapter, ValidationError
+
+    if not isinstance(value, kind) or not is_dataclass(kind):
+        raise TypeError(f"it returned {value!r}, which is no {kind.__name__}")
+    try:
+        return TypeAdapter(kind).validate_python({part.name: getattr(value, part.name) for part in fields(kind)})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise TypeError(f"{place} of its {kind.__name__} is {first['input']!r}: {first['msg'].lower()}") from None
 
 
 def require_json(what: str, value: object) -> None:

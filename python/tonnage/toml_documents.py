@@ -110,7 +110,10 @@ class Document:
         elif first["type"] == "too_short" and not first["input"]:
             what = "the list is empty; hint: give it a value, or leave the key out"
         elif first["type"] == "bool_type":
-            what = f"{first['input']!r} is neither true nor false; hint: write it without quotes"
+            hint = "write it without quotes" if isinstance(first["input"], str) else "give one of them"
+            what = f"{first['input']!r} is neither true nor false; hint: {hint}"
+        elif first["type"] == "int_type":
+            what = f"{first['input']!r} is not a whole number; hint: see {self.page}"
         elif first["type"] == "missing":
             what = f"{'.'.join(place.path)} is missing; hint: add {place.path[-1]} = …"
         elif first["type"] == "string_unicode":

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from fractions import Fraction
 from math import ceil, floor, isfinite, log10
 
@@ -81,7 +82,12 @@ def read_time(given: str | float | timedelta) -> int:
     """Nanoseconds of a text, of seconds, or of a timedelta; RequestError if it is no time."""
     if isinstance(given, timedelta):
         return parse_time(f"{given / timedelta(microseconds=1):.0f}us")
-    return parse_time(str(given))
+    return parse_time(number_text(given))
+
+
+def number_text(given: object) -> str:
+    """Writes a number without an exponent, as a user would: ``0.00005``. Anything else as it is written."""
+    return f"{Decimal(repr(float(given))):f}" if isinstance(given, float) and isfinite(given) else str(given)
 
 
 def parse_rate(text: str) -> int:

@@ -158,6 +158,27 @@ def test_a_finding_that_fails_is_named_and_what_was_measured_is_kept(tmp_path: P
     assert manifest["state"] == "complete" and manifest["summary"]["load_lines"]
 
 
+def test_a_finding_cannot_change_what_was_measured_nor_print_into_the_answer(tmp_path: Path) -> None:
+    body = "print('noise')\n    for point in evidence.points:\n        point.latency.clear(); point.setting.clear()\n"
+    body += "    for line in evidence.trials: line['setting'].clear()\n"
+    body += "    evidence.run.manifest.clear()\n    return []\n"
+    words = ["probe", "sim:", "--op", "write", "--budget", "30s", "--seed", "5", "--no-keep", "--json"]
+    place = plant(tmp_path / "place", "odd-one", "tonnage.findings", "odd", f"print('noise')\n{FINDING}{body}")
+    with_plug_in = tonnage(place, tmp_path, *words, "--out", "run")
+    without = tonnage(tmp_path, tmp_path, *words, "--out", "other")
+    assert with_plug_in.returncode == 0 and "noise" in with_plug_in.stderr
+    points = [json.loads(done.stdout)["points"] for done in (with_plug_in, without)]
+    assert points[0] == points[1]
+
+
+def test_pages_are_explained_where_a_finding_cannot_be_imported(tmp_path: Path) -> None:
+    place = plant(tmp_path / "place", "odd-one", "tonnage.findings", "odd", "import no_such_module\n")
+    listed, page, own = (tonnage(place, tmp_path, "explain", *words) for words in ([], ["no-plateau"], ["odd"]))
+    why = "the plug-in odd (tonnage.findings) of the package odd-one failed: ModuleNotFoundError"
+    assert [done.returncode for done in (listed, page, own)] == [0, 0, 0]
+    assert why in listed.stdout and why in own.stdout and "plateau" in page.stdout
+
+
 def test_what_a_plug_in_found_is_not_compared_where_it_is_not_installed(tmp_path: Path) -> None:
     place = plant(tmp_path / "place", "odd-one", "tonnage.findings", "odd", FINDING + "yield Finding(*['odd'] * 4)\n")
     done = tonnage(place, tmp_path, "probe", "sim:", "--op", "write", "--budget", "30s", "--out", "run", "--no-keep")
@@ -249,6 +270,22 @@ def test_facts_that_are_no_json_are_refused_before_anything_is_written(tmp_path:
         assert not (tmp_path / "run").exists() and not list(Path(target).iterdir())
 
 
+@pytest.mark.parametrize("answer", ["servers=(3,)", "devices=('d',)", "how=None", "how='abc'"])
+def test_servers_that_have_other_types_are_refused_in_one_line(tmp_path: Path, answer: str) -> None:
+    mount = mount_of("/dev/shm")
+    if mount is None or mount.file_system != "tmpfs":
+        pytest.skip("/dev/shm is no tmpfs here")
+    place = plant(tmp_path / "place", "odd-one", "tonnage.filesystems", "tmpfs", "")
+    (place / "odd_one.py").write_text(
+        "from tonnage.filesystems.servers import Answer\n"
+        f"class thing:\n    served_by = staticmethod(lambda observed: Answer({answer}))\n"
+    )
+    for words in (["where", "/dev/shm"], ["where", "--json", "/dev/shm"]):
+        done = tonnage(place, tmp_path, *words)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+        assert f"of the package odd-one failed: TypeError: {answer.partition('=')[0]}" in done.stderr
+
+
 SCHEDULER = """
 from tonnage.cluster.scheduler import Job, Submitted
 class thing:
@@ -279,6 +316,7 @@ class thing:
         ("interactive", "raise SystemExit(0)", "submit -I --scheduler odd --anywhere true", "SystemExit: 0"),
         ("jobs", "return [7]", "jobs --scheduler odd", "TypeError: it returned a list with 7, which is no Job"),
         ("jobs", "return None", "jobs --scheduler odd", "TypeError: it returned None, which is no list"),
+        ("jobs", "return [Job(job=7)]", "jobs --scheduler odd", "TypeError: job of its Job is 7: input should be"),
         ("queues", "raise KeyError('q')", "queues --scheduler odd", "KeyError: 'q'"),
         ("cancel", "raise KeyError('7')", "cancel --any --scheduler odd 7", "KeyError: '7'"),
     ],

@@ -188,6 +188,9 @@ def test_load_in_a_directory_that_was_removed_reads_the_site_file_that_is_named(
         ({"memory": 0}, "memory=0 is no memory; hint: write it like 4GiB"),
         ({"time_limit": "soon"}, "time_limit: 'soon' is not a time; hint: write it like 500ms, 60s or 2m"),
         ({"key": 3}, "key: 3 is no text and no path; hint: give a str or a Path"),
+        ({"dry_run": "no"}, "dry_run: 'no' is neither True nor False; hint: give one of them"),
+        ({"anywhere": "no"}, "anywhere: 'no' is neither True nor False; hint: give one of them"),
+        ({"io_share": 1e-5, "profile": "RUN"}, "profile= and io_share= say the same thing; hint: give one of them"),
     ],
 )
 def test_a_message_names_the_keywords_of_the_call(data: Path, options: dict[str, Any], told: str) -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,9 @@ def test_the_example_notebook_runs(tmp_path: Path) -> None:
         ({"max_tasks": "8"}, "max_tasks: '8' is not a whole number"),
         ({"seed": True}, "seed: True is not a whole number"),
         ({"budget": ["30s"]}, r"budget: \['30s'\] is not a time"),
+        ({"out": "a\0b"}, r"out: 'a\\x00b' is no text and no path"),
+        ({"verify": 1}, "^verify: 1 is neither true nor false; hint: give one of them"),
+        ({"transfer": Path("4k")}, r"^transfer: PosixPath\('4k'\) is not a size"),
     ],
 )
 def test_a_value_of_a_wrong_type_is_a_request_error_that_names_it(
@@ -169,15 +173,38 @@ def test_a_value_of_a_wrong_type_is_a_request_error_that_names_it(
     assert not (tmp_path / "run").exists()
 
 
-def test_run_resume_and_read_name_what_is_no_path() -> None:
+@pytest.mark.parametrize("given", [3, "a\0b"])
+def test_run_resume_and_read_name_what_is_no_path(given: Any) -> None:
     for call in (
-        lambda: tonnage.run(3),
-        lambda: tonnage.resume(3),
-        lambda: tonnage.read(3),
-        lambda: tonnage.compare(3, 4),
-    ):  # type: ignore[arg-type]
-        with pytest.raises(tonnage.RequestError, match="3 is no "):
+        lambda: tonnage.run(given),
+        lambda: tonnage.resume(given),
+        lambda: tonnage.read(given),
+        lambda: tonnage.compare(given, given),
+    ):
+        with pytest.raises(tonnage.RequestError, match=re.escape(f"{given!r} is no ")):
             call()
+
+
+def test_times_and_sizes_are_taken_as_python_has_them(tmp_path: Path) -> None:
+    import numpy
+
+    tables = {"target": "sim:", "seed": 1, "workload": {"tasks": 2, "time_limit": timedelta(milliseconds=1500)}}
+    found = tonnage.run({**tables, "repeat": {"count": 2}}, out=tmp_path / "run", report=False)
+    assert set(found.trials["setting.time_limit_ns"]) == {1_500_000_000}
+    with pytest.raises(tonnage.RequestError, match=r"workload\.tasks: 1\.0 is not a whole number"):
+        tonnage.run({**tables, "workload": {"tasks": 1.0}}, out=tmp_path / "none")
+    probed = tonnage.probe(
+        SIM, op="write", p99=0.00005, transfer=numpy.int64(65536), budget="5s", out=tmp_path / "probed", keep=False
+    )
+    assert {line.objective_ns for line in probed.analysis.load_lines[0].latency_lines} == {50_000}
+    assert set(probed.trials["setting.transfer_size"]) == {65536}
+
+
+def test_integers_of_points_stay_integers_where_some_have_none(tmp_path: Path) -> None:
+    workloads = [{"name": "by-size"}, {"name": "by-time", "time_limit": "1s"}]
+    found = tonnage.run({"target": "sim:", "seed": 1, "workload": workloads}, out=tmp_path / "run", report=False)
+    for frame in (found.points, found.trials):
+        assert str(frame["setting.time_limit_ns"].dtype) == "Int64"
 
 
 def test_help_of_a_probe_lists_the_options_of_the_command() -> None:
@@ -200,10 +227,10 @@ def test_a_run_without_load_lines_has_their_columns_and_no_empty_table(tmp_path:
     assert list(found.latency_lines[["op", "percentile"]].index) == []
     assert {"code", "subject", "evidence", "advice"} == set(found.findings.columns)
     assert ("<table>" in found._repr_html_()) == bool(found.analysis.findings)
-    with pytest.raises(tonnage.RequestError, match="7 is no name of a record"):
-        found.series(7)  # type: ignore[arg-type]
-    with pytest.raises(tonnage.RequestError, match="7 is no name of a record"):
-        found.latency(7)  # type: ignore[arg-type]
+    for record in (7, "0999-write"):
+        for ask in (found.series, found.latency):
+            with pytest.raises(tonnage.RequestError, match=f"{record!r} is no record of this run"):
+                ask(record)  # type: ignore[arg-type]
 
 
 def test_the_sentences_of_a_load_line_are_told_apart(tmp_path: Path) -> None:

@@ -100,8 +100,9 @@ class _PlugIn:
                     return None
                 if not isinstance(answer, _ANSWERS[name]):
                     raise TypeError(f"{name} returned {answer!r}, which is no {_ANSWERS[name].__name__}")
-                if name != "served_by":
-                    plugins.require_json(name, answer)
+                if name == "served_by":
+                    return plugins.with_fields(Answer, answer)
+                plugins.require_json(name, answer)
                 return answer
 
             found = plugins.call(plugins.FILESYSTEMS, self._kind, told)

@@ -28,7 +28,8 @@ from tonnage.placement.site import load_site, site_path
 from tonnage.placement.submit import preview
 from tonnage.placement.submit import submit as submit_request
 from tonnage.placement.submit_request import SubmitOptions, parse_cap, parse_copies, parse_key
-from tonnage.units import parse_count, parse_share, parse_size, read_time
+from tonnage.python_values import path_text, truth
+from tonnage.units import number_text, parse_count, parse_share, parse_size, read_time
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -42,45 +43,45 @@ Time = str | float | timedelta
 class Options(TypedDict, total=False):
     """Keywords of :func:`submit`: the options of ``tonnage submit``, dashes as underscores."""
 
-    queue: str
+    queue: str | None
     """Queue or partition; by default the server's in the site file."""
-    output: PathLike
-    error: PathLike
-    input: PathLike
-    tasks: int
+    output: PathLike | None
+    error: PathLike | None
+    input: PathLike | None
+    tasks: int | None
     """Slots that it takes, or each copy."""
-    name: str
-    time_limit: Time
-    account: str
-    memory: int | str
+    name: str | None
+    time_limit: Time | None
+    account: str | None
+    memory: int | str | None
     """Bytes, or ``"4GiB"``."""
-    gpus: int
-    dependency: str
+    gpus: int | None
+    dependency: str | None
     """``"afterok:12,afterany:13"``."""
-    mail: str
+    mail: str | None
     """``"begin,end,fail"``."""
-    mail_to: str
-    exclusive: bool
-    scheduler_options: str | Sequence[str]
+    mail_to: str | None
+    exclusive: bool | None
+    scheduler_options: str | Sequence[str] | None
     """Of the scheduler's own command: a text that is split as a shell does, or the words."""
-    copies: int | str
+    copies: int | str | None
     """How many, or their numbers, as ``"1-4,7%2"``."""
-    cap: int | Literal["auto"]
+    cap: int | Literal["auto"] | None
     """Copies at once."""
-    path: PathLike
+    path: PathLike | None
     """Whose data counts; by default the working directory's."""
-    transfer: int | str
+    transfer: int | str | None
     """Bytes of its operations: the load line of the nearest transfer size counts."""
-    profile: PathLike
+    profile: PathLike | None
     """Run directory that measured the program."""
-    io_share: float | str
+    io_share: float | str | None
     """0…1, or ``"30%"``."""
-    anywhere: bool
-    key: str
+    anywhere: bool | None
+    key: str | None
     """The same key is never submitted twice."""
-    scheduler: str
-    local_wait: Time
-    site: PathLike
+    scheduler: str | None
+    local_wait: Time | None
+    site: PathLike | None
 
 
 @overload
@@ -91,6 +92,10 @@ def submit(*program: PathLike, dry_run: Literal[True], **options: Unpack[Options
 def submit(
     *program: PathLike, dry_run: Literal[False] = False, **options: Unpack[Options]
 ) -> Submission | Repeated: ...
+
+
+@overload
+def submit(*program: PathLike, dry_run: bool, **options: Unpack[Options]) -> Previewed | Submission | Repeated: ...
 
 
 def submit(*program: PathLike, dry_run: bool = False, **options: Any) -> Previewed | Submission | Repeated:
@@ -117,6 +122,7 @@ def submit(*program: PathLike, dry_run: bool = False, **options: Any) -> Preview
     """
     if unknown := [name for name in options if name not in Options.__annotations__]:
         raise TypeError(f"submit() got an unexpected keyword argument {unknown[0]!r}")
+    truth("dry_run", dry_run)
     asked = SubmitOptions(**{name: _value(name, value) for name, value in options.items() if value is not None})
     words = [_word(word) for word in program]
     with in_keywords(Options.__annotations__):
@@ -140,8 +146,8 @@ def where(path: PathLike | None = None, *, site: PathLike | None = None) -> Wher
     >>> [server.name for server in tonnage.where("/data/run1").file_servers]  # doctest: +SKIP
     ['rcss1']
     """
-    text = None if path is None else _text("path", path)
-    found = report_path(text, None if site is None else _text("site", site))
+    text = None if path is None else path_text("path", path)
+    found = report_path(text, None if site is None else path_text("site", site))
     if (error := found.unknown(text)) is not None:
         raise error
     return place(found.located, found.servers, found.readings, found.line)
@@ -160,8 +166,8 @@ def load(server: str | None = None, *, site: PathLike | None = None) -> Loads:
     >>> {one.server: one.left for one in tonnage.load().servers}  # doctest: +SKIP
     {'rcss1': 3, 'rcss2': 12}
     """
-    known = load_site(Path(), site_path(None if site is None else _text("site", site)))
-    reader = LoadReader(known, select_servers(known, [] if server is None else [_text("server", server)]))
+    known = load_site(Path(), site_path(None if site is None else path_text("site", site)))
+    reader = LoadReader(known, select_servers(known, [] if server is None else [path_text("server", server)]))
     found = reader()
     require_read(found)
     return loads(found, reader.notes)
@@ -173,16 +179,16 @@ _PARSED: Mapping[str, Callable[[Any], Any]] = {
     "memory": lambda given: parse_size(str(given)),
     "time_limit": read_time,
     "local_wait": read_time,
-    "dependency": lambda given: parse_dependency(_text("dependency", given)),
-    "mail": lambda given: parse_mail(_text("mail", given)),
+    "dependency": lambda given: parse_dependency(path_text("dependency", given)),
+    "mail": lambda given: parse_mail(path_text("mail", given)),
     "scheduler_options": lambda given: [_option_arguments(given)],
-    "exclusive": bool,
-    "anywhere": bool,
+    "exclusive": lambda given: truth("exclusive", given),
+    "anywhere": lambda given: truth("anywhere", given),
     "copies": lambda given: parse_copies(str(given)),
     "cap": lambda given: parse_cap(str(given)),
-    "io_share": lambda given: parse_share(str(given)),
+    "io_share": lambda given: parse_share(number_text(given)),
     "transfer": lambda given: parse_size(str(given)),
-    "key": lambda given: parse_key(_text("key", given)),
+    "key": lambda given: parse_key(path_text("key", given)),
 }
 """How a value is read; the others are texts and paths."""
 
@@ -190,7 +196,7 @@ _PARSED: Mapping[str, Callable[[Any], Any]] = {
 def _value(name: str, given: Any) -> Any:
     parse = _PARSED.get(name)
     if parse is None:
-        return _text(name, given)
+        return path_text(name, given)
     with reworded(lambda text: f"{name}: {text.removeprefix(f'{name}: ')}"):
         return parse(given)
 
@@ -199,25 +205,14 @@ def _word(given: Any) -> str:
     """Returns a word of the program. RequestError for anything but a text: a list is a common slip."""
     if isinstance(given, list | tuple):
         raise RequestError(f"program: {given!r} is one list; hint: give its words one by one, as submit(*words)")
-    return _text("program", given)
-
-
-def _text(name: str, given: Any) -> str:
-    """Returns a text or a path as text. RequestError for anything else."""
-    try:
-        text = os.fspath(given)
-    except TypeError:
-        text = None
-    if not isinstance(text, str) or "\0" in text:
-        raise RequestError(f"{name}: {given!r} is no text and no path; hint: give a str or a Path")
-    return text
+    return path_text("program", given)
 
 
 def _option_arguments(given: Any) -> tuple[str, ...]:
     if isinstance(given, str):
         return tuple(split_arguments(given))
     if isinstance(given, Sequence) and not isinstance(given, bytes):
-        return tuple(_text("scheduler_options", word) for word in given)
+        return tuple(path_text("scheduler_options", word) for word in given)
     raise RequestError(f"scheduler_options: {given!r} is no text and no list of words; hint: give a str or a list")
 
 

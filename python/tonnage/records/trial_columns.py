@@ -6,9 +6,11 @@ keeps them as columns, and what many have in common (a setting) once; callers re
 
 from __future__ import annotations
 
+import copyreg
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
@@ -80,6 +82,9 @@ class Lines(Sequence[LineT]):
             return self._at(self._rows[index])
         line: LineT = self._columns.row(int(self._rows[index]))
         return line
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return type(self)(_Plain(deepcopy([*self], memo)))
 
     def at(self, places: Numbers) -> Self:
         """Returns the lines at these places, in that order."""
@@ -426,6 +431,10 @@ def _kind(value: Any) -> str:
 LinesT = TypeVar("LinesT", bound=Lines[Any])
 
 
+def _parts_of_line(line: Any) -> tuple[Any, tuple[dict[str, Any]]]:
+    return dict, ({**line},)
+
+
 def from_engine(
     lines: type[LinesT],
     path: Path,
@@ -439,9 +448,11 @@ def from_engine(
     None where the engine is missing or rejects any line; reading them one by one then finds which.
     """
     try:
-        from tonnage._native import Rows
+        from tonnage._native import Row, Rows
     except ImportError:
         return None
+    # A copy of a line shares nothing with it.
+    copyreg.pickle(Row, _parts_of_line)
     try:
         columns = Rows.read(str(path))
     except (OSError, ValueError):

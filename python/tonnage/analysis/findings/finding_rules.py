@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -128,15 +129,18 @@ def asked_rate(setting: SettingValues) -> tuple[int, Count] | None:
 def judge(evidence: Evidence) -> list[Finding]:
     """All findings of a run, in the order of the registry; then those of plug-ins (:mod:`tonnage.plugins`). A plug-in
     that fails gives a :class:`~tonnage.plugins.PlugInWarning`; the measurements stay."""
-    own = [found for judge_of_code in REGISTRY.values() for found in judge_of_code(evidence)]
-    return [*own, *(found for code, load in plugins.each(plugins.FINDINGS) for found in _added(code, load, evidence))]
+    found = [one for judge_of_code in REGISTRY.values() for one in judge_of_code(evidence)]
+    for code, load in plugins.each(plugins.FINDINGS):
+        found += _added(code, load, evidence)
+    return found
 
 
 def _added(code: str, load: Callable[[], Judge], evidence: Evidence) -> list[Finding]:
     try:
-        added = load()
+        # What it writes into lists and dictionaries stays in its copy.
+        added, theirs = load(), deepcopy(evidence)
         # What it yields is made inside the call, so that its failure is named there.
-        return plugins.call(plugins.FINDINGS, code, lambda: [_checked(code, one) for one in added(evidence)])
+        return plugins.call(plugins.FINDINGS, code, lambda: [_checked(code, one) for one in added(theirs)])
     except RequestError as error:
         warnings.warn(f"without the findings of a plug-in: {error}", plugins.PlugInWarning, stacklevel=2)
         return []

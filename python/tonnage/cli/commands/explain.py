@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from inspect import getdoc
 from pathlib import Path
@@ -51,7 +51,7 @@ _COMMENT = re.compile(r"^<!--.*?-->\n", re.MULTILINE | re.DOTALL)
 def run(arguments: Arguments) -> int:
     """Runs the command and returns its exit code."""
     findings, pages = _pages(FINDINGS), _pages(DOCUMENTATION)
-    added = {code: _plug_ins_text(load()) for code, load in plugins.each(plugins.FINDINGS)}
+    added = {code: _plug_ins_text(load) for code, load in plugins.each(plugins.FINDINGS)}
     about = {word: pages[name] for word, name in ABOUT.items() if name in pages}
     known: dict[str, str | Path] = {**about, **added, **pages, **findings}
     for name in arguments.names:
@@ -78,9 +78,12 @@ def _listed(gists: Mapping[str, str]) -> Iterator[str]:
     return (f"{name:<{width}}  {gist}" for name, gist in gists.items())
 
 
-def _plug_ins_text(judge: object) -> str:
-    """What a plug-in's finding says of itself."""
-    return getdoc(judge) or "its plug-in does not explain it"
+def _plug_ins_text(load: Callable[[], object]) -> str:
+    """What a plug-in's finding says of itself, or why it cannot be asked."""
+    try:
+        return getdoc(load()) or "its plug-in does not explain it"
+    except plugins.PlugInError as error:
+        return str(error)
 
 
 def _hint(name: str, names: Sequence[str]) -> str:

@@ -68,12 +68,14 @@ def _guarded(name: str, theirs: object, method: str) -> Callable[..., Any]:
         def checked() -> Any:
             found: Any = getattr(theirs, method)(*arguments, **named)
             wanted = _RETURNS[method]
-            if not isinstance(found, wanted):
+            if not any(isinstance(found, kind) for kind in wanted):
                 raise TypeError(f"it returned {found!r}, which is no {' or '.join(kind.__name__ for kind in wanted)}")
-            for one in found if part is not None else ():  # type: ignore[attr-defined]  # a list, by what was wanted
+            if isinstance(found, Submitted):
+                return plugins.with_fields(Submitted, found)
+            for one in found if part is not None else ():
                 if not isinstance(one, part):
                     raise TypeError(f"it returned a list with {one!r}, which is no {part.__name__}")
-            return found
+            return found if part in (None, str) else [plugins.with_fields(part, one) for one in found]
 
         try:
             return plugins.call(plugins.SCHEDULERS, name, checked, method=method, passed_on=(TonnageError,))
