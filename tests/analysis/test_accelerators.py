@@ -17,7 +17,7 @@ from tonnage.analysis.load_line import accelerators
 from tonnage.analysis.load_line.accelerators import utilisation_of
 from tonnage.analysis.summary import schema
 from tonnage.cli import main
-from tonnage.records import Run
+from tonnage.records import Run, headline
 from tonnage.records.line_types import TrialLine
 
 MODEL = "sim:knee=1,plateau=1GB/s,noise=3%"
@@ -91,6 +91,22 @@ def test_utilisation_is_what_the_benchmark_would_have_measured_of_the_same_reads
         expected = loop_of_the_benchmark(loaded, setting["batch"], setting["compute_ns"], 30)
         assert utilisation_of(line) == pytest.approx(expected, rel=1e-9 if place == "sim" else 0.02)
     assert not list((tmp_path / "data").iterdir()), "nothing is left in the directory"
+
+
+@pytest.mark.parametrize("steps", [12, 60])
+def test_a_rate_is_of_what_accelerators_take_however_long_a_trial_is(steps: int, tmp_path: Path) -> None:
+    """They are fed all the time, so that they take what they compute on; what fills the queues before is no part."""
+    run = carried_out(campaign(MODEL, "60ms", "[2]").replace("steps = 30", f"steps = {steps}"), tmp_path)
+    (trained,) = analyse(run).trained
+    (point,) = trained.points
+    assert point.utilisation > 0.999
+    assert trained.demand_bytes_per_s is not None
+    assert point.samples_per_s == pytest.approx(2 * 5 / 0.06, rel=0.001)
+    assert point.bandwidth_bytes_per_s == pytest.approx(2 * trained.demand_bytes_per_s, rel=0.03), "samples differ"
+    for line in run.trials():
+        if line["phase"] == "train":
+            assert headline(line)[0] == pytest.approx(point.bandwidth_bytes_per_s, rel=0.03)
+            assert line["operations"] * 1e9 / (line["elapsed_ns"] or 1) > 1.03 * point.samples_per_s
 
 
 def answered(target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:

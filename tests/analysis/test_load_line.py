@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tonnage.analysis import analyse
 from tonnage.analysis.load_line.estimate import Estimate, estimate, sustained
 from tonnage.analysis.load_line.formulas import LAWS
 from tonnage.analysis.load_line.trial_checks import halves_apart
+from tonnage.records import Run
 
 TASKS = (1, 2, 4, 6, 7, 8, 9, 16, 32)
 
@@ -71,6 +73,19 @@ def test_a_retrograde_curve_has_its_plateau_at_the_peak() -> None:
     assert found.declines
     assert found.knee == 6
     assert found.plateau == pytest.approx(2e9, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("last", "beyond"), [(1.0, "only add latency"), (0.9, "may lose throughput"), (0.8, "lose throughput")]
+)
+def test_that_more_tasks_lose_throughput_or_do_not_is_said_as_far_as_it_is_shown(
+    make_run: Callable[..., Run], last: float, beyond: str
+) -> None:
+    """Trials with 3 % of noise, three of each number of tasks."""
+    levels = {1: 0.5, 2: 1.0, 4: 1.0, 8: 1.0, 16: last}
+    curve = {n: [2e9 * level * (1 + 0.03 * k) for k in (-1.0, 1.0, 0.5)] for n, level in levels.items()}
+    (line,) = analyse(make_run(curve)).load_lines
+    assert line.why.endswith(f"; more, measured up to 16, {beyond}")
 
 
 def test_a_flat_curve_is_reached_by_one_task() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -42,6 +43,13 @@ def test_the_panel_says_what_happens_now_in_the_unit_of_the_workload(kind: str, 
     for tenths in range(1, 6):
         panel.tick({"elapsed_ns": tenths * 10**8, "operations": 400 * tenths, "bandwidth_bytes_per_s": 3 * 10**6})
     assert rate in shown(panel)
+
+
+def test_more_than_an_hour_is_told_in_hours() -> None:
+    panel = Panel(io.StringIO())
+    minute = 60 * 10**9
+    panel.step(replace(step("stream"), elapsed_ns=75 * minute, left_ns=125 * minute))
+    assert "elapsed 1:15:00   left 2:05:00" in shown(panel)
 
 
 def test_curves_of_several_workloads_are_told_apart_and_the_last_ones_shown() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from tonnage.campaign.campaign_file import load_campaign
 from tonnage.cli import main
 from tonnage.demand.deviation import Deviation, deviations
-from tonnage.demand.job_use import Bounds, SizeCount
+from tonnage.demand.job_use import BIN_EDGES, BIN_NAMES, Bounds, SizeCount
 from tonnage.demand.replay import replay_of
 from tonnage.demand.run_use import use_of_run
 from tonnage.errors import RequestError
@@ -39,6 +40,14 @@ def of(**changed: Any) -> dict[str, Any]:
     place = replace(PLACE, writes=replace(WRITES, **changed))
     (found,) = tables(replay_of(JOB, place, target="/x", sweep=False).text)
     return found
+
+
+def in_ranges(*sizes: SizeCount) -> tuple[int, ...]:
+    """How a log counts calls of these sizes."""
+    found = [0] * len(BIN_NAMES)
+    for one in sizes:
+        found[bisect_left(BIN_EDGES, one.size)] += one.count
+    return tuple(found)
 
 
 def test_calls_of_one_size_become_a_stream_of_as_many_bytes() -> None:
@@ -105,7 +114,8 @@ def test_what_is_not_in_a_campaign_is_not_said_of_it() -> None:
 
 def test_a_campaign_that_moves_other_bytes_than_the_job_says_so() -> None:
     """Six calls of four ranks: each task of a campaign makes two."""
-    few = replace(WRITES, bytes=6 * MIB, operations=6, common=(SizeCount(MIB, 6, files=4),))
+    sizes = (SizeCount(MIB, 6, files=4),)
+    few = replace(WRITES, bytes=6 * MIB, operations=6, bins=in_ranges(*sizes), common=sizes)
     told = replay_of(JOB, replace(PLACE, writes=few), target="/x", sweep=False).left_out
     said = "it writes 8.39 MB in 8 calls, where the job wrote 6.29 MB in 6: "
     assert any(one.startswith(said) for one in told), told
@@ -114,7 +124,7 @@ def test_a_campaign_that_moves_other_bytes_than_the_job_says_so() -> None:
 def test_calls_that_are_fewer_than_the_ranks_are_made_by_as_many_tasks() -> None:
     """A library's header: one call beside 79 of four ranks."""
     sizes = (SizeCount(MIB, 79, files=1), SizeCount(544, 1, files=1))
-    head = replace(WRITES, bytes=79 * MIB + 544, operations=80, common=sizes)
+    head = replace(WRITES, bytes=79 * MIB + 544, operations=80, bins=in_ranges(*sizes), common=sizes)
     made = replay_of(JOB, replace(PLACE, writes=head), target="/x", sweep=False)
     stream, small = tables(made.text)
     assert (stream["tasks"], small["tasks"], small["block_size"]) == (4, 1, 544)
@@ -123,18 +133,38 @@ def test_calls_that_are_fewer_than_the_ranks_are_made_by_as_many_tasks() -> None
 
 def test_a_campaign_that_makes_more_calls_than_the_job_says_so() -> None:
     """Of most calls the log has no size, and they moved nothing."""
-    empty = replace(WRITES, bytes=8 * MIB, operations=12, common=(SizeCount(MIB, 8, files=4),))
+    sizes = (SizeCount(MIB, 8, files=4),)
+    empty = replace(WRITES, bytes=8 * MIB, operations=12, bins=in_ranges(*sizes), common=sizes)
     told = replay_of(JOB, replace(PLACE, writes=empty), target="/x", sweep=False).left_out
     assert any(one.startswith("it writes 8.39 MB in 8 calls, where the job wrote 8.39 MB in 12: ") for one in told)
     assert not any("where the job" in one for one in replay_of(JOB, PLACE, target="/x", sweep=False).left_out)
 
 
 def test_two_sizes_become_two_steps_and_the_rest_has_its_mean() -> None:
-    place = replace(PLACE, writes=replace(WRITES, common=(SizeCount(MIB, 600, files=4), SizeCount(4096, 300, files=4))))
+    sizes, others = (SizeCount(MIB, 600, files=4), SizeCount(4096, 300, files=4)), SizeCount(4 * MIB, 100)
+    place = replace(PLACE, writes=replace(WRITES, common=sizes, bins=in_ranges(*sizes, others)))
     made = tables(replay_of(JOB, place, target="/x", sweep=False).text)
     assert [one["transfer_size"] for one in made[:2]] == [MIB, 4096]
     rest = 1000 * MIB - 600 * MIB - 300 * 4096
     assert made[2]["transfer_size"] == pytest.approx(rest / 100, rel=0.001)
+
+
+def test_few_large_calls_among_many_small_ones_are_a_step_of_their_own() -> None:
+    """What MACSio wrote: 97 % of its bytes in four calls, of which the log has no size that is surely of writes."""
+    bins = (3, 7793, 15, 1, 0, 0, 0, 4, 0, 0)
+    wrote = replace(
+        WRITES, bytes=54_737_540, operations=7816, bins=bins, common=(SizeCount(192, 7688),), ranks=Bounds(1, 16)
+    )
+    assert wrote.transfer_size == pytest.approx(13_275_000, rel=0.01), "two sizes, of 13266432 and 13284480 bytes"
+    place = replace(PLACE, writes=wrote, files=3, shared=3)
+    large = next(one for one in tables(replay_of(JOB, place, target="/x", sweep=False).text) if one["tasks"] == 4)
+    assert (large["transfer_size"], large["block_size"], large["segments"]) == (
+        wrote.transfer_size,
+        wrote.transfer_size,
+        1,
+    )
+    # Calls of stdio are in no range: then nothing shows that most bytes went in large calls.
+    assert replace(wrote, bins=(0,) * 10).transfer_size == 54_737_540 // 7816
 
 
 def test_a_sweep_goes_from_one_task_to_twice_the_job_s() -> None:

@@ -95,6 +95,29 @@ def test_a_dry_run_counts_what_the_file_asks_for(shell: Shell, case: str) -> Non
     assert case != "two tiers" or "at most 400 MiB of" in said.out
 
 
+OF_A_MODEL = {
+    "pause": (
+        'pause = "1h"\n[workload]\ntasks = 1\n',
+        "time      at least 10h of pauses; in virtual time at most 960 MiB to move",
+    ),
+    "a search": (
+        'pause = "2s"\n[search]\nop = "write"\nbudget = "30s"\n[workload]\n',
+        "time      a pause of 2s before each trial; in virtual time at most 30 s of measuring\n",
+    ),
+    "think": (
+        '[workload]\nop = "write"\ntasks = 1\nblock_size = "4MiB"\nthink = "1s"\n[repeat]\ncount = 2\n',
+        "time      in virtual time at least 8s of times to wait; ",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", OF_A_MODEL)
+def test_a_dry_run_on_a_model_tells_its_time_apart_from_pauses_that_are_waited_for(shell: Shell, case: str) -> None:
+    text, told = OF_A_MODEL[case]
+    said = shell("run", "--dry-run", shell.write("c.toml", f'target = "sim:knee=4"\n{text}'))
+    assert told in said.out, said.out
+
+
 REFUSED = {
     "assign": ("assign = [0, 2]\n[workload]\n", "assign names directory 2 and the target has 1"),
     "a name": ('[place]\nname = "../x"\n[workload]\n', "'../x' cannot name it; hint: give one name that does not"),

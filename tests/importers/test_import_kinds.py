@@ -333,3 +333,30 @@ def test_logs_of_the_same_calls_are_no_repetitions_of_each_other(tmp_path: Path)
     run = take("fio-log", tmp_path / "run", RECORDED / "fio/each_bw.1.log", RECORDED / "fio/each_lat.1.log")
     assert {line["repetition"] for line in run.trials()} == {0}
     assert {line["setting"]["logged"] for line in run.trials()} == {"bw", "lat"}
+    assert "side-by-side" not in codes(run)
+
+
+def test_logs_of_several_jobs_may_be_of_one_time_and_say_so(tmp_path: Path) -> None:
+    """fio began them together, or one after the other (`stonewall`): each log counts from its own job's start."""
+    first = RECORDED / "fio/each_bw.1.log"
+    second, other = tmp_path / "each_bw.2.log", tmp_path / "other" / "each_bw.1.log"
+    other.parent.mkdir()
+    for path in (tmp_path / first.name, other):
+        path.write_text(first.read_text())
+    second.write_text("".join(lines(first)[:-1]))
+    run = take("fio-log", tmp_path / "run", tmp_path / first.name, second)
+    (found,) = (one for one in summary(run)["findings"] if one["code"] == "side-by-side")
+    assert (found["subject"], "unless `stonewall` parted them" in found["evidence"]) == ("4 trials", True)
+    # A log of another directory is of another run.
+    assert "side-by-side" not in codes(take("fio-log", tmp_path / "apart", other, second))
+
+
+def test_calls_of_fio_on_names_moved_no_bytes(tmp_path: Path) -> None:
+    """fio counts 4 KiB for each of them, and prints a throughput."""
+    (first,) = take("fio", tmp_path / "stat", RECORDED / "fio/3.33-filestat.json").trials()
+    (second,) = take("fio-text", tmp_path / "create", RECORDED / "fio/3.33-filecreate.txt").trials()
+    for line, phase, tasks, operations in ((first, "stat", 2, 400), (second, "create", 1, 1000)):
+        assert (line["phase"], line["setting"]["kind"], line["setting"]["tasks"]) == (phase, "files", tasks)
+        assert (line["operations"], line["bytes"]) == (operations, 0)
+        assert not {"op", "transfer_size"} & line["setting"].keys()
+    assert second["operations"] * 1e9 / second["elapsed_ns"] == pytest.approx(4166, rel=0.001)

@@ -151,3 +151,16 @@ def test_a_line_of_an_iteration_is_rank_0s_from_3_4_on(tmp_path: Path, capsys: p
     path.write_text((MDTEST / "3.3.0-verbose.txt").read_text().replace("mdtest-3.3.0 ", "mdtest-3.4.0+dev "))
     assert main(["import", "mdtest", str(path), "--out", str(tmp_path / "run")]) == 2
     assert "no line of each for all tasks" in capsys.readouterr().err
+
+
+def test_of_a_noisy_sweep_nothing_is_said_that_its_trials_do_not_show(tmp_path: Path) -> None:
+    """Four tasks did 782 k stats/s, one did 1.02 M: of two repetitions that far apart it is likely, and not shown."""
+    found = summary(take("mdtest", tmp_path / "run", MDTEST / "4.1-sweep.txt"))
+    sentences = {line["op"]: line["why"] for line in found["load_lines"]}
+    assert sentences["stat"].endswith("more, measured up to 4, may lose throughput, and 3 tasks do")
+    # What may show a plateau is no option of a probe: the tool that measured has to measure again.
+    (missing,) = (one for one in found["findings"] if one["code"] == "no-plateau")
+    assert sentences["read"].endswith("more repetitions, or a sweep up to 8 tasks, may show it")
+    assert missing["subject"] == "read"
+    assert missing["evidence"] == sentences["read"]
+    assert missing["advice"].startswith("Measure with more tasks, or more repetitions, and import all outputs together")

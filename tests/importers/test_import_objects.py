@@ -39,10 +39,37 @@ Report: GET. Concurrency: 64. Ran: 4m58s
 Report: Total. Concurrency: 64. Ran: 4m58s
  * Average: 97.67 MiB/s, 97.67 obj/s
 """
+OLD_MIXED = """\
+Mixed operations.
+Operation: DELETE, 10%, Concurrency: 20, Ran 1m0s.
+ * Throughput: 22.03 obj/s
+
+Operation: GET, 45%, Concurrency: 20, Duration: 59s.
+ * Throughput: 1008.33 MiB/s, 100.83 obj/s
+
+Operation: STAT - total: 18012, 30.0%, Concurrency: 20, Ran 59s, starting 2022-12-13 19:48:23.673 +0530 +0530
+ * Throughput: 302.51 obj/s
+
+Cluster Total: 1008.33 MiB/s, 425.37 obj/s over 1m0s.
+"""
+"""As versions 0.3 to 1.0 print a mix: without details, as of 2020, and with ``--analyze.v``."""
+DETAILED = """\
+Report: GET (1003 reqs). Ran Duration: 10s, starting 09:10:11 CET
+ * Objects per request: 1. Size: 4096 bytes. Concurrency: 20.
+ * Average: 0.39 MiB/s, 100.00 obj/s (10s)
+ * Reqs: Avg: 3.1ms, 50%: 3.0ms, 90%: 4.0ms, 99%: 8.0ms, Fastest: 1.0ms, Slowest: 504ms, StdDev: 1.2ms
+"""
+COUNTED = """\
+Report: PUT. Concurrency: 1. Ran: 7s
+ * Average: 28.41 MiB/s, 28.41 obj/s
+ * Reqs: Avg: 35.0ms, 50%: 36.1ms, 90%: 40.0ms, 99%: 43.5ms, Fastest: 28.7ms, Slowest: 53.3ms
+ * Reqs: 261, Errs: 0, Objs: 261, Bytes: 261.0MiB
+"""
 
 
 def imported(text: str, tmp_path: Path) -> Run:
     """Of a file whose kind is told by what is in it."""
+    tmp_path.mkdir(exist_ok=True)
     file = tmp_path / "printed"
     file.write_text(text)
     assert main(["import", str(file), "--out", str(tmp_path / "run"), "--no-report"]) == 0
@@ -57,6 +84,39 @@ def test_a_put_of_warp_is_its_rate_times_its_time(tmp_path: Path) -> None:
     assert line["latency"]["max_ns"] == 2_511_000_000
 
 
+def test_an_old_mix_of_warp_is_read_in_each_form_of_its_headings(tmp_path: Path) -> None:
+    run = imported(OLD_MIXED, tmp_path)
+    remove, read, stat = run.trials()
+    assert (remove["phase"], remove["operations"], remove["elapsed_ns"]) == ("remove", round(22.03 * 60), 60 * 10**9)
+    assert (read["phase"], read["operations"], read["elapsed_ns"]) == ("read", round(100.83 * 59), 59 * 10**9)
+    # Of what a heading counts, the rate tells the time to more digits than whole seconds do.
+    assert (stat["phase"], stat["operations"]) == ("stat", 18012)
+    assert stat["elapsed_ns"] == pytest.approx(18012 / 302.51 * 1e9)
+    assert {line["setting"]["tasks"] for line in run.trials()} == {20}
+    assert {"side-by-side", "bytes-estimated"} <= codes(run)
+
+
+def test_what_a_detailed_report_of_warp_counts_is_no_estimate(tmp_path: Path) -> None:
+    run = imported(DETAILED, tmp_path)
+    (line,) = run.trials()
+    assert (line["operations"], line["bytes"], line["setting"]["tasks"]) == (1003, 1003 * 4096, 20)
+    assert line["operations"] * 1e9 / line["elapsed_ns"] == pytest.approx(100)
+    assert "bytes-estimated" not in codes(run)
+    # Of a longer run than the time that its rate is of, the rate stands.
+    run = imported(DETAILED.replace("1003", "1500"), tmp_path / "longer")
+    assert [line["operations"] for line in run.trials()] == [1000]
+    assert "bytes-estimated" in codes(run)
+
+
+def test_a_text_of_warp_that_says_too_little_is_told_what_it_lacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "printed"
+    file.write_text("Operation: PUT. Concurrency: 20\n* Average: 125.50 MiB/s, 12.55 obj/s\n")
+    assert main(["import", "warp", str(file), "--out", str(tmp_path / "run")]) == 2
+    assert "line 1: PUT does not say for how long; left out" in capsys.readouterr().err
+
+
 def test_operations_of_a_mix_are_apart_and_are_told_as_one_beside_the_other(tmp_path: Path) -> None:
     run = imported(MIXED, tmp_path)
     remove, read = run.trials()
@@ -66,9 +126,14 @@ def test_operations_of_a_mix_are_apart_and_are_told_as_one_beside_the_other(tmp_
 
 
 def test_errors_that_warp_counted_are_a_failed_trial(tmp_path: Path) -> None:
-    run = imported(OLD + "\n * Errors: 12\n", tmp_path)
-    (line,) = run.trials()
-    assert (line["status"], line["reason"]) == ("failed", "warp counted 12 errors")
+    for text in (
+        OLD + "\n * Errors: 12\nThroughput by host:\n * http://a:9000: Avg: 50 obj/s\nErrors: 7\n",
+        COUNTED.replace("Errs: 0", "Errs: 12"),
+    ):
+        (line,) = imported(text, tmp_path / str(len(text))).trials()
+        assert (line["status"], line["reason"]) == ("failed", "warp counted 12 errors")
+    (line,) = imported(COUNTED, tmp_path / "counted").trials()
+    assert line["status"] == "ok"
 
 
 SUMMARY: dict[str, Any] = {

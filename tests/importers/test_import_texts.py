@@ -300,6 +300,8 @@ def test_operations_of_ior_have_the_size_that_their_rates_and_times_agree_on(tmp
     longest = max(float(line.split(",")[1]) for line in lines(files[0])[1:])
     assert run.trials()[0]["latency"]["max_ns"] == pytest.approx(longest * 1e9, abs=1)
     assert {line["phase"] for line in run.trials()} == {"transfer"}, "the file does not say which way"
+    assert "side-by-side" in codes(run), "both ran at once"
+    assert "side-by-side" not in codes(take("ior-operations", tmp_path / "one", files[0]))
 
 
 ELBENCHO = RECORDED / "elbencho"

@@ -33,7 +33,7 @@ def summary(results: Path) -> dict[str, float]:
     return {name: float(value) for name, value in re.findall(r"^\[(?:RESULT| {6})\] +(\S+) +([0-9.]+)", text, re.M)}
 
 
-KILLED_BEHIND = """
+KILLED = """
 import os, sys
 from tonnage.cli import main
 from tonnage.io500.result_directory import ResultDirectory
@@ -41,15 +41,17 @@ from tonnage.io500.result_directory import ResultDirectory
 add = ResultDirectory._summary
 
 def killed(self, lines, mode="a"):
-    added = add(self, lines, mode)
-    if any(sys.argv[1] in line for line in lines):
+    here = any(sys.argv[2] in line for line in lines)
+    if not here or sys.argv[1] == "behind":
+        add(self, lines, mode)
+    if here:
         os.kill(os.getpid(), 9)
-    return added
+    return lines
 
 ResultDirectory._summary = killed
-main(sys.argv[2:])
+main(sys.argv[3:])
 """
-"""The command, killed as soon as a line with the first word stands in the summary."""
+"""The command, killed ``before`` or ``behind`` the first line of the summary with the second word."""
 
 
 def test_all_phases_are_measured_and_scored_and_nothing_is_left(here: Path, io500: Io500) -> None:
@@ -305,9 +307,21 @@ def test_without_a_configuration_it_says_so(io500: Io500) -> None:
     assert FILE == "tonnage-io500.json"
 
 
+@pytest.mark.parametrize("moment", ["before", "behind"])
+def test_a_kill_at_the_score_of_a_repetition_leaves_it_once(here: Path, io500: Io500, moment: str) -> None:
+    words = [sys.executable, "-c", KILLED, moment, "[SCORE ]", "io500", "few.ini", "--timestamp", "then"]
+    done = subprocess.run([*words, "--repeat", "2"], capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    io500("--resume", "results/then")
+    for number in (1, 2):
+        results = here / "results" / "then" / f"repetition-{number}"
+        assert (results / "result.txt").read_text().count("\n[SCORE]\n") == 1
+        assert (results / "result_summary.txt").read_text().count("[SCORE ]") == 1
+
+
 @pytest.mark.parametrize("last", ["find", "[SCORE ]"])
 def test_a_kill_behind_the_lines_of_a_phase_leaves_them_once(here: Path, io500: Io500, last: str) -> None:
-    words = [sys.executable, "-c", KILLED_BEHIND, last, "io500", "small.ini", "--timestamp", "then"]
+    words = [sys.executable, "-c", KILLED, "behind", last, "io500", "small.ini", "--timestamp", "then"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr
     results = here / "results" / "then"

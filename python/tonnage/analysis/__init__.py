@@ -126,8 +126,10 @@ def _estimate(run: Run, curve: Sequence[Point], trials: Trials) -> Estimate:
     """The load line of a curve, with the order in which its trials ran."""
     lines = {point.tasks: trials.named(point.records) for point in curve}
     order = {tasks: own.floats("trial").tolist() for tasks, own in lines.items()}
-    estimated = estimate({point.tasks: loop_rates(lines[point.tasks], point.values) for point in curve}, order=order)
-    why = too_short(lines) if run.manifest.get("search") else ""
+    searched = bool(run.manifest.get("search"))
+    rates = {point.tasks: loop_rates(lines[point.tasks], point.values) for point in curve}
+    estimated = estimate(rates, order=order, searched=searched)
+    why = too_short(lines) if searched else ""
     if why:
         return replace(estimated, reached=False, knee=None, why=why)
     if not any(own.where_unset("loop_bytes_per_s") for own in lines.values()):

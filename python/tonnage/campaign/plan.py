@@ -79,17 +79,26 @@ def make_plan(campaign: Campaign) -> Plan:
 
 def least_time_ns(campaign: Campaign, plan: Plan) -> int:
     """Time of pauses, of rates and of a model's calls, which no storage makes shorter."""
+    return _least_trials(campaign, plan) * (campaign.pause_ns or 0) + _least_waits_ns(campaign, plan)
+
+
+def _least_trials(campaign: Campaign, plan: Plan) -> int:
+    # A budget ends no trial that has begun.
+    if campaign.decides_as_it_goes or campaign.budget.time_ns is not None:
+        return 1
+    return len(plan.settings) * (campaign.repeat.fixed or campaign.repeat.at_least)
+
+
+def _least_waits_ns(campaign: Campaign, plan: Plan) -> int:
+    """The same without the pauses before trials."""
     found = plan.target.delays
     # Where the only task that waits may not take part, nothing is certain.
     delays: Delays = {} if found is None or found.get("task") else found
-    pause = campaign.pause_ns or 0
     if campaign.search is not None:
-        return pause + replace(campaign.workload.first(), time_limit_ns=1, min_time_ns=None).least_ns(delays)
-    each = [pause + setting.least_ns(delays) for setting in plan.settings]
-    if campaign.budget.time_ns is not None:
-        # Which ends no trial that has begun.
-        return max(each)
-    return sum(each) * (campaign.repeat.fixed or campaign.repeat.at_least)
+        return replace(campaign.workload.first(), time_limit_ns=1, min_time_ns=None).least_ns(delays)
+    each = [setting.least_ns(delays) for setting in plan.settings]
+    trials = _least_trials(campaign, plan)
+    return max(each) if trials == 1 else sum(each) * trials // len(each)
 
 
 def _time_most(settings: list[Setting], repetitions: int) -> int | None:
@@ -241,8 +250,7 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
     lines.append(f"space     at most {size_text(plan.space_bytes)}{free}")
     if campaign.companies:
         lines.append(f"company   at most {size_text(plan.company_bytes)} more, in directories of its own")
-    least_ns = 0 if campaign.decides_as_it_goes else least_time_ns(campaign, plan)
-    lines.append(f"time      {_time_text(plan, least_ns)}")
+    lines.append(f"time      {_time_text(campaign, plan)}")
     return lines
 
 
@@ -282,10 +290,23 @@ def _names_text(plan: Plan) -> str:
     return f"{plan.name_operations:,} names to work on, at {_NAMES_PER_S:,}/s {seconds:.0f} s"
 
 
-def _time_text(plan: Plan, least_ns: int) -> str:
+def _time_text(campaign: Campaign, plan: Plan) -> str:
+    if plan.target.scheme != "sim":
+        least_ns = 0 if campaign.decides_as_it_goes else least_time_ns(campaign, plan)
+        return _parts_text(plan, least_ns, "pauses and times to wait")
+    # A model's time passes at once, but for the pauses.
+    pause_ns, trials = campaign.pause_ns or 0, _least_trials(campaign, plan)
+    pauses = f"a pause of {format_time(pause_ns)} before each trial; " if pause_ns and trials == 1 else ""
+    if trials > 1 and (whole_ns := pause_ns * trials // 10**9 * 10**9):
+        pauses = f"at least {format_time(whole_ns)} of pauses; "
+    waits_ns = 0 if campaign.decides_as_it_goes else _least_waits_ns(campaign, plan)
+    return f"{pauses}in virtual time {_parts_text(plan, waits_ns, 'times to wait')}"
+
+
+def _parts_text(plan: Plan, least_ns: int, of: str) -> str:
     moved = (plan.write_bytes_most or 0) + (plan.read_bytes_most or 0)
     whole_ns = least_ns // 10**9 * 10**9
-    parts = [f"at least {format_time(whole_ns)} of pauses and times to wait"] if whole_ns else []
+    parts = [f"at least {format_time(whole_ns)} of {of}"] if whole_ns else []
     if plan.time_ns_most is not None:
         parts.append(f"at most {plan.time_ns_most / 1e9:.0f} s of measuring")
     if moved:

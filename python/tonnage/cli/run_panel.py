@@ -97,8 +97,8 @@ class Panel(Observer):
                 f"   {now.get('running_tasks', 0)} running"
             ),
         )
-        times = f"elapsed {_clock(self._step.elapsed_ns + into_ns)}"
-        table.add_row("time", Text(times + (f"   left {_clock(max(left - into_ns, 0))}" if left is not None else "")))
+        times = f"elapsed {units.clock_text(self._step.elapsed_ns + into_ns)}"
+        table.add_row("time", Text(times + (f"   left {units.clock_text(left - into_ns)}" if left is not None else "")))
         return [table]
 
     def _speed(self) -> str:
@@ -127,8 +127,3 @@ class Panel(Observer):
                 )
             parts += [Text(f"{op}: median throughput by tasks", style="dim"), table]
         return parts
-
-
-def _clock(time_ns: int) -> str:
-    minutes, seconds = divmod(time_ns // 10**9, 60)
-    return f"{minutes}:{seconds:02d}"

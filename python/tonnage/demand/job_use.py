@@ -5,6 +5,7 @@ Seconds count from the job's start. ``Bounds`` are what the counters prove: the 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -152,14 +153,43 @@ class Transfers:
 
     @property
     def transfer_size(self) -> int | None:
-        """The size by which most bytes went where that is certain, else the mean, in bytes; None where neither is."""
+        """The size by which most bytes went where that is certain, or the mean of the range by which they did, else the
+        mean of all, in bytes; None where nothing is certain."""
         if not self.is_proved:
             return None
-        if self.common:
-            most = max(self.common, key=lambda one: one.size * one.count)
-            if 2 * most.size * most.count >= self.bytes:
-                return most.size
+        least = {**{one.size: one.size for one in self.common}, **{one.size: low for one, low in self._others()}}
+        most = max(self.sizes, key=lambda one: least[one.size] * one.count, default=None)
+        if most is not None and 2 * least[most.size] * most.count >= self.bytes:
+            return most.size
         return max(1, self.bytes // self.operations) if self.operations else 0
+
+    @property
+    def sizes(self) -> tuple[SizeCount, ...]:
+        """The common sizes, and of each range the mean size of its other calls."""
+        return (*self.common, *(one for one, _ in self._others()))
+
+    def _others(self) -> list[tuple[SizeCount, int]]:
+        """Calls of no common size, with the least that each moved: of each range their mean, which lies as far between
+        its ends as those of all have to for the bytes to add up; calls that no range has are of any size."""
+        counts, moved = list(self.bins), sum(one.size * one.count for one in self.common)
+        for one in self.common:
+            at = bisect_left(BIN_EDGES, one.size)
+            counts[at] = max(0, counts[at] - one.count)
+        calls = self.operations - sum(one.count for one in self.common)
+        ends = zip((0, *(edge + 1 for edge in BIN_EDGES)), (*BIN_EDGES, self.bytes), counts, strict=True)
+        ranges = [(low, max(low, high), count) for low, high, count in ends if count]
+        left, unsized = self.bytes - moved, calls - sum(counts)
+        if unsized > 0:
+            ranges.append((0, left // unsized, unsized))
+        least = sum(low * count for low, _, count in ranges)
+        most = sum(high * count for _, high, count in ranges)
+        share = min(1.0, max(0.0, (left - least) / max(1, most - least)))
+        files = max(1, self.files - sum(one.files for one in self.common))
+        return [
+            (SizeCount(size, count, min(count, files)), low)
+            for low, high, count in ranges
+            if (size := round(low + share * (high - low))) > 0
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -176,10 +176,10 @@ def _steps(place: FileSystemUse, moved: Transfers, *, sweep: bool) -> list[Step]
 
 
 def _classes(moved: Transfers) -> list[SizeCount]:
-    """The common sizes that matter, and one size, the mean, for all other calls that moved something."""
+    """The sizes that matter, and one size, the mean, for all other calls that moved something."""
     kept = [
         one
-        for one in moved.common
+        for one in moved.sizes
         if one.size <= _LARGEST_TRANSFER
         and (one.size * one.count >= _LEAST_SHARE * moved.bytes or one.count >= _LEAST_SHARE * moved.operations)
     ]
@@ -190,7 +190,11 @@ def _classes(moved: Transfers) -> list[SizeCount]:
         files = max(1, moved.files - sum(one.files for one in kept))
         size = min(max(1, round(rest_bytes / rest_calls)), _LARGEST_TRANSFER)
         kept.append(SizeCount(size, max(1, round(rest_bytes / size)), files))
-    return kept
+    merged: dict[int, SizeCount] = {}
+    for one in kept:
+        same = merged.get(one.size, SizeCount(one.size, 0, 0))
+        merged[one.size] = SizeCount(one.size, one.count + same.count, one.files + same.files)
+    return list(merged.values())
 
 
 def _small(place: FileSystemUse, moved: Transfers, one: SizeCount, tasks: int) -> tuple[tuple[str, object], ...] | None:

@@ -100,7 +100,7 @@ _MARKS: Mapping[str, tuple[str, ...]] = {
     "iperf3-text": (r"^\[ *ID\](?:\[Role\])? Interval +Transfer +(?:Bitrate|Bandwidth)",),
     "iozone": (r"^\s*Iozone: Performance Test of File I/O",),
     "vdbench": (r"^Vdbench distribution: ", r"^[0-9:.]+ Starting RD="),
-    "warp": (r"^(?:Operation|Report): [A-Z]+(?: \([0-9]+\))?\..*Concurrency: [0-9]+",),
+    "warp": (r"^(?:Operation|Report): [A-Z]+\b.*(?:Concurrency: |Ran )[0-9D]",),
     "dlio": (
         r'"train_throughput_samples_per_second"\s*:',
         r'"(?:save|load)_checkpoint_io_mean_GB_per_second"\s*:',

@@ -4,7 +4,7 @@ make."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tonnage.importers.imported_phases import (
     BESIDE_OTHERS,
@@ -21,6 +21,11 @@ from tonnage.records.line_types import SettingValues
 
 _ONE_WAY = frozenset({"read", "write", "randread", "randwrite"})
 """Patterns of fio without a mix."""
+_ON_NAMES = {
+    "filecreate": "create", "filestat": "stat", "filedelete": "remove",
+    "dircreate": "make-directory", "dirstat": "stat-directory", "dirdelete": "remove-directory",
+}  # fmt: skip
+"""Engines that call on names alone. fio counts a block of bytes for each call."""
 _SIZES = range(9, 31)
 """Of one operation, from 512 bytes to 1 GiB, as powers of two."""
 
@@ -59,6 +64,22 @@ def size_of_one(moved: int, operations: Rounded) -> int | None:
     return agree[0] if len(agree) == 1 else None
 
 
+def on_names(phase: Phase) -> Phase:
+    """The phase, without the bytes that nobody moved where its engine calls on names."""
+    name = _ON_NAMES.get(str(phase.setting.get("storage")))
+    if name is None:
+        return phase
+    setting = {key: value for key, value in phase.setting.items() if key not in ("op", "transfer_size")}
+    return replace(
+        phase,
+        phase=name,
+        setting={**setting, "kind": "files"},
+        bytes=0,
+        tasks=tuple(replace(task, bytes=0) for task in phase.tasks),
+        stated_rate=None,
+    )
+
+
 def together(shares: Sequence[JobResult], *, call: str) -> tuple[Phase, ...]:
     """Jobs of one name and group of a ``call`` of fio ran at the same time: they are the tasks of one trial in each
     direction. Jobs of other names in their group ran beside them."""
@@ -69,12 +90,14 @@ def together(shares: Sequence[JobResult], *, call: str) -> tuple[Phase, ...]:
     for group, job, op in found:
         groups.setdefault(group, {}).setdefault(job, set()).add(op)
     return tuple(
-        _phase(
-            several,
-            # One way and its verification come one after the other.
-            mixed=len(groups[group][job]) > 1 and several[0].pattern not in _ONE_WAY,
-            beside=tuple(sorted(other for other in groups[group] if other != job)),
-            unplaced=Unplaced(f"group {group} of {call}", ("options",), "fio states its options in JSON alone"),
+        on_names(
+            _phase(
+                several,
+                # One way and its verification come one after the other.
+                mixed=len(groups[group][job]) > 1 and several[0].pattern not in _ONE_WAY,
+                beside=tuple(sorted(other for other in groups[group] if other != job)),
+                unplaced=Unplaced(f"group {group} of {call}", ("options",), "fio states its options in JSON alone"),
+            )
         )
         for (group, job, _), several in found.items()
     )

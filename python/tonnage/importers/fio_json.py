@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from tonnage.importers import broken_json
+from tonnage.importers.fio_jobs import on_names
 from tonnage.importers.imported_phases import (
     BESIDE_OTHERS,
     OF_A_MIX,
@@ -149,7 +150,7 @@ def _output(text: str) -> ImportedFile:
     if not phases:
         problems.append(f"line {document.line or 1}: no whole job of it read or wrote anything")
     return ImportedFile(
-        phases=tuple(_beside(phases)),
+        phases=tuple(on_names(phase) for phase in _beside(phases)),
         problems=few(problems),
         tool="fio",
         version=version,

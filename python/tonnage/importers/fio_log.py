@@ -12,12 +12,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
 
-from tonnage.importers.imported_phases import ImportedFile, Latency, Phase, few, latency
+from tonnage.importers.imported_phases import ImportedFile, Latency, Note, OneTasksFile, Phase, few, latency
 from tonnage.importers.rounded_numbers import KIB, whole
 from tonnage.importers.trace import LARGEST, content
 from tonnage.records.line_types import SettingValues
 
 _NAME = re.compile(r"(?P<stem>.*)_(?P<what>bw|iops|lat|clat|slat)(?:\.(?P<job>[0-9]{1,6}))?\.log\Z")
+_OTHER_JOBS = Note(
+    "side-by-side",
+    "logs of several jobs do not say when each ran: unless `stonewall` parted them they ran at the same time, "
+    "and none of them has a rate of the storage alone",
+)
 _WAYS = ("read", "write", "trim")
 _MS = 10**6
 _BIN_NS = 100 * _MS
@@ -57,9 +62,11 @@ def read(data: bytes, name: str) -> ImportedFile:
         columns = max(columns, len(cells))
         end, value, direction, block = (cell or 0 for cell in cells[:4])
         ways.setdefault(_WAYS[direction], []).append(_Entry(number, end * _MS, value, block))
+    measurement = f"{PurePath(name).parent}/{match['stem']}"
+    one_of = OneTasksFile(measurement, match["job"], _OTHER_JOBS) if match["job"] else None
     phases = []
     for way, entries in ways.items():
-        phase = _phase(match, way, entries, columns) if way != "trim" else "trims are no workload here"
+        phase = _phase(match, one_of, way, entries, columns) if way != "trim" else "trims are no workload here"
         if isinstance(phase, str):
             problems.append(f"line {entries[0].line}: {phase}; left out")
         else:
@@ -67,7 +74,9 @@ def read(data: bytes, name: str) -> ImportedFile:
     return ImportedFile(phases=tuple(phases), problems=few(problems), tool="fio")
 
 
-def _phase(match: re.Match[str], way: str, entries: Sequence[_Entry], columns: int) -> Phase | str:
+def _phase(
+    match: re.Match[str], one_of: OneTasksFile | None, way: str, entries: Sequence[_Entry], columns: int
+) -> Phase | str:
     what = match["what"]
     single = all(entry.block for entry in entries)
     if not single and what != "bw":
@@ -98,6 +107,7 @@ def _phase(match: re.Match[str], way: str, entries: Sequence[_Entry], columns: i
         bytes=total,
         operations=len(entries) if single else 0,
         line=entries[0].line,
+        one_of=one_of,
         series=tuple(each for each in moved if each[1] > each[0]),
         latency=_latency(entries) if single and what in ("lat", "clat") and columns >= _LATENCY_COLUMNS else None,
     )

@@ -14,7 +14,7 @@ from typing import TypedDict
 
 from tonnage.errors import RecordError, RequestError
 from tonnage.importers.file_kinds import kinds_of, reader
-from tonnage.importers.imported_lines import Placed, with_distinct_settings, write_phases
+from tonnage.importers.imported_lines import Placed, with_distinct_settings, with_others_noted, write_phases
 from tonnage.importers.imported_phases import ImportedFile, instant
 from tonnage.importers.trace import MOST_BYTES
 from tonnage.importers.unwrap_text import unwrapped
@@ -125,13 +125,12 @@ def import_files(
         why = problems[0] if problems else f"{_printable(files[0])}{line}: it has no result"
         raise RequestError(f"nothing to import: {_with_hint(why, kind, files[0], contents[0][1])}")
     of_files = factors_of(files, factors)
-    phases = with_distinct_settings(
-        [
-            Placed(number, _printable(Path(files[number]).name), phase, of_files[number])
-            for number, found in enumerate(founds)
-            for phase in found.phases
-        ]
-    )
+    placed = [
+        Placed(number, _printable(Path(files[number]).name), phase, of_files[number])
+        for number, found in enumerate(founds)
+        for phase in found.phases
+    ]
+    phases = with_distinct_settings(with_others_noted(placed))
     _refuse_taken(out)
     words = [_printable(word) for word in command_line]
     made = {"tonnage_version": version, "run_id": run_id, "directory": _printable(directory), "command_line": words}

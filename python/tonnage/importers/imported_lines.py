@@ -76,6 +76,20 @@ def with_distinct_settings(phases: Sequence[Placed]) -> list[tuple[int, Phase]]:
     ]
 
 
+def with_others_noted(phases: Sequence[Placed]) -> list[Placed]:
+    """The phases, with a note on each that is a part of a measurement of which others are among them."""
+    tasks: dict[str, set[str]] = defaultdict(set)
+    for found in phases:
+        if found.phase.one_of:
+            tasks[found.phase.one_of.measurement].add(found.phase.one_of.task)
+    return [
+        replace(found, phase=replace(found.phase, notes=(*found.phase.notes, one_of.others)))
+        if (one_of := found.phase.one_of) and len(tasks[one_of.measurement]) > 1
+        else found
+        for found in phases
+    ]
+
+
 def _likeness(found: Placed) -> tuple[object, ...]:
     phase = found.phase
     return found.file, id(phase.setting), phase.phase, phase.durability, phase.unplaced

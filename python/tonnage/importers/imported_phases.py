@@ -80,6 +80,16 @@ class Unplaced:
     """``its options stand in a script``."""
 
 
+@dataclass(frozen=True, slots=True)
+class OneTasksFile:
+    """Which part of one measurement a file has: of one task, where each has a file of its own."""
+
+    measurement: str
+    task: str
+    others: Note
+    """What must be known where other parts of the measurement are imported with it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """What one task did in a phase; instants from the phase's start."""
@@ -116,6 +126,8 @@ class Phase:
     """Why it failed."""
     unplaced: Unplaced | None = None
     """None: its setting has all that it was asked for."""
+    one_of: OneTasksFile | None = None
+    """None: its file has all that ran."""
     facts: dict[str, int] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     series: tuple[tuple[int, int, int], ...] = ()

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePath
 
-from tonnage.importers.imported_phases import ImportedFile, Latency, Phase, few, latency
+from tonnage.importers.imported_phases import ImportedFile, Latency, Note, OneTasksFile, Phase, few, latency
 from tonnage.importers.rounded_numbers import Rounded, rounded
 from tonnage.importers.trace import LARGEST, content
 
 HEADER = "time,runtime,tp"
 _NAME = re.compile(r"(?P<stem>.*)-(?P<repetition>[0-9]{1,9})-(?P<rank>[0-9]{5,9})\.csv\Z")
+_OTHER_RANKS = Note("side-by-side", "other ranks ran at the same time: none of them has a rate of the storage alone")
 _BIN_NS = 10**8
 _SECOND_NS = 10**9
 
@@ -88,6 +89,9 @@ def _phase(entries: Sequence[_Entry], name: str) -> Phase | str:
         bytes=size * len(entries),
         operations=len(entries),
         line=2,
+        one_of=OneTasksFile(f"{PurePath(name).parent}/{file['stem']}-{file['repetition']}", file["rank"], _OTHER_RANKS)
+        if file
+        else None,
         latency=_latency(sorted(entry.end_ns - entry.start_ns for entry in entries)),
         series=tuple((at * _BIN_NS, (at + 1) * _BIN_NS, moved) for at, moved in sorted(bins.items())),
     )

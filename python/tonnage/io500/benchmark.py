@@ -162,7 +162,8 @@ def carry_out(kept: Kept, observer: Observer, say: Say, tell: Say) -> Ended:
         if len(kept.done) < repetition:
             kept.done.append([])
         steps = list(_steps(config, kept.mode))
-        if len(kept.done[repetition - 1]) < len(steps) or (repetition == kept.repeat and not kept.is_complete):
+        # The last one that began may lack its score; those before it are whole.
+        if repetition == len(kept.done):
             interrupted = _repetition(kept, config, repetition, steps, observer, say, tell)
             if interrupted:
                 break

@@ -13,6 +13,7 @@ from tonnage.records.lines import (
     object_lines,
     record_name,
     setting_key,
+    taken,
     task_lines,
     trial_line,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "object_lines",
     "record_name",
     "setting_key",
+    "taken",
     "task_lines",
     "trial_line",
     "verify_files",

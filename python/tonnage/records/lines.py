@@ -104,17 +104,34 @@ def headline(line: TrialLine) -> tuple[float | None, str]:
     kind, phase = line["setting"].get("kind"), line["phase"]
     rounds = line.get("checkpoint")
     rounds_ns = rounds.get("checkpoint_ns") if rounds else None
+    if line.get("training"):
+        _, moved, elapsed_ns = taken(line)
+        return rate(moved, elapsed_ns), "B/s"
     figures: list[Any] = [line.get(key) for key in _FIGURES]
     return _rate_of(kind, phase, rounds_ns, *figures), "1/s" if _is_counted(kind, phase) else "B/s"
 
 
 def headlines(lines: Trials) -> list[float | None]:
     """Returns the rates of :func:`headline`."""
+    if lines.where_set("training"):
+        return [headline(line)[0] for line in lines]
     counted = any(_is_counted(setting.get("kind"), "") for setting in lines.distinct("setting"))
     if not counted and not _CALLS.intersection(lines.distinct("phase")) and not lines.where_set("checkpoint"):
         return lines.column("bandwidth_bytes_per_s")
     paths = (("setting", "kind"), ("phase",), ("checkpoint", "checkpoint_ns"), *((key,) for key in _FIGURES))
     return list(map(_rate_of, *(lines.column(*path) for path in paths)))
+
+
+def taken(line: TrialLine) -> tuple[int, int, int]:
+    """What the accelerators of a training took from the end of their first step to that of the last, and how long that
+    lasted: samples, bytes, nanoseconds. What fills the queues before is not in it. Where no second step ended, or
+    another tool measured: all that was read, and all of the time."""
+    fed = line.get("training")
+    ends_ns = fed.get("step_ends_ns", []) if fed else []
+    if fed is None or len(ends_ns) < 2 or not line["operations"]:
+        return line["operations"], line["bytes"], line["elapsed_ns"] or 0
+    samples = (len(ends_ns) - 1) * fed["accelerators"] * fed["batch_samples"]
+    return samples, samples * line["bytes"] // line["operations"], ends_ns[-1] - ends_ns[0]
 
 
 def loop_rate(line: TrialLine) -> float | None:

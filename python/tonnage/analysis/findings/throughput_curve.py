@@ -24,15 +24,13 @@ CPU_BUSY = 0.9
 def no_plateau(evidence: Evidence) -> Iterator[Finding]:
     if evidence.is_surface:
         return  # its sentence names the sizes
+    ways = "Try more tasks (--max-tasks, or tasks of the workload), add nodes, or give a larger --budget"
+    if evidence.run.manifest.get("imported"):
+        ways = "Measure with more tasks, or more repetitions, and import all outputs together"
     for line in evidence.load_lines:
         if not line.reached:
-            yield Finding(
-                "no-plateau",
-                subject(line.op, line.group),
-                line.why,
-                "Try more tasks (--max-tasks, or tasks of the workload), add nodes, or give a larger --budget; "
-                "until then no cap on jobs follows from it.",
-            )
+            advice = f"{ways}; until then no cap on jobs follows from it."
+            yield Finding("no-plateau", subject(line.op, line.group), line.why, advice)
 
 
 @finding("odd-curve")

@@ -15,7 +15,7 @@ from statistics import fmean
 from tonnage.analysis.load_line.largest_number import largest_within
 from tonnage.analysis.results import Point
 from tonnage.analysis.statistics.intervals import CONFIDENCE, median_interval, pooled_noise, student_t
-from tonnage.records import Trials
+from tonnage.records import Trials, taken
 from tonnage.records.line_types import Json, Manifest, TrialLine, is_simulated, processors_of
 from tonnage.records.phase_results import TrainingResult
 
@@ -68,6 +68,7 @@ class FedPoint:
     confidence: float
     """Of its interval; 0 where there is one trial."""
     samples_per_s: float
+    """What the accelerators took (:func:`tonnage.records.taken`), as the bytes."""
     bandwidth_bytes_per_s: float
     starved: float | None
     """Share of the accelerators' time in which they waited for a batch; this and the next two None where another tool
@@ -283,6 +284,7 @@ def _fed_point(
     middle, low, high, confidence = median_interval(shares)
     results = [line["training"] for line, _ in told if "training" in line]
     elapsed_ns = sum(line["elapsed_ns"] or 0 for line, _ in told)
+    samples, moved, taken_ns = map(sum, zip(*(taken(line) for line, _ in told), strict=True))
     accelerators = told[0][0]["setting"]["accelerators"]
     readers_ns = max(sum(fed["accelerators"] * fed["readers"] for fed in results) * elapsed_ns // max(len(told), 1), 1)
     counted_ns = max(sum(window[2] for fed in results for window in fed["windows"]), 1)
@@ -295,8 +297,8 @@ def _fed_point(
         low=low,
         high=min(high, 1.0),
         confidence=confidence,
-        samples_per_s=sum(line["operations"] for line, _ in told) * 1e9 / max(elapsed_ns, 1),
-        bandwidth_bytes_per_s=point.bandwidth_bytes_per_s,
+        samples_per_s=samples * 1e9 / max(taken_ns, 1),
+        bandwidth_bytes_per_s=moved * 1e9 / max(taken_ns, 1),
         starved=sum(fed["starved_ns"] for fed in results) / counted_ns if results else None,
         uneven=sum(fed["uneven_ns"] for fed in results) / counted_ns if results else None,
         idle=sum(fed["idle_ns"] for fed in results) / readers_ns if results else None,

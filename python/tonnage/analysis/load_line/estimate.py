@@ -109,11 +109,13 @@ def estimate(
     values: Mapping[int, Sequence[float]],
     confidence: float = CONFIDENCE,
     order: Mapping[int, Sequence[int]] | None = None,
+    *,
+    searched: bool = True,
 ) -> Estimate:
     """Estimates the load line of ``values``: tasks → throughput of each repetition (positive). At least one point.
-    ``order``: when each repetition ran among all trials, of the same form; without it they count as independent.
 
     ``order``: when each repetition ran among all trials, of the same form; without it they count as independent.
+    ``searched``: a search chose the trials, so its options are what may show more.
     """
     import numpy as np
 
@@ -135,7 +137,7 @@ def estimate(
     knee = min(int(inside[0]) if inside else high, high)
     slower = np.quantile(levels - plateaus[:, None], 1 - tail, axis=0) < math.log(WITHIN)
     adrift = correlation > _MUCH_ALIKE and float(np.quantile(np.abs(shared), confidence)) > _DRIFTS
-    why = _speeds(values) or _why_not(curve, values, (low, high), correlation if adrift else 0.0)
+    why = _speeds(values) or _why_not(curve, values, (low, high), correlation if adrift else 0.0, searched)
     return Estimate(
         reached=not why,
         knee=None if why else knee,
@@ -319,24 +321,28 @@ def _speeds(values: Mapping[int, Sequence[float]]) -> str:
     )
 
 
-def _why_not(curve: Curve, values: Mapping[int, Sequence[float]], knee: tuple[int, int], correlation: float) -> str:
+def _why_not(
+    curve: Curve, values: Mapping[int, Sequence[float]], knee: tuple[int, int], correlation: float, searched: bool
+) -> str:
     """Empty where the plateau is shown; else what is missing, and what may show it."""
-    top = int(curve.tasks[-1])
+    top, longer = int(curve.tasks[-1]), "a longer --budget" if searched else "more repetitions"
     if top == 1:
         return "one task alone has no load line; more tasks may show it (--max-tasks)"
     if sum(map(len, values.values())) - len(values) < _LEAST_FREEDOM:
-        return "too few trials were repeated to know the noise; more repetitions, or a longer --budget, may show it"
+        return f"too few trials were repeated to know the noise; {longer} may show it"
     if correlation:
         return (
             f"each trial is much like the one before it (correlation {correlation:.2f}), so they say too little about "
-            "the median; a longer --budget, or another hour, may show it"
+            f"the median; {longer}, or another hour, may show it"
         )
     low, high = knee
-    more = f"--max-tasks {BEYOND * high}" if BEYOND * high > top else "a sweep with more numbers of tasks"
+    more = "a sweep with more numbers of tasks"
+    if BEYOND * high > top:
+        more = f"--max-tasks {BEYOND * high}" if searched else f"a sweep up to {BEYOND * high} tasks"
     if high * BEYOND > top and low * BEYOND <= top:
         return (
             f"throughput may still rise at {top} tasks: it is too noisy to tell whether 95 % of it needs "
-            f"{plural(low, 'task')} or {high}; a longer --budget, or {more}, may show it"
+            f"{plural(low, 'task')} or {high}; {longer}, or {more}, may show it"
         )
     if (curve.tasks > high).sum() < _CONFIRMING:
         return (
@@ -475,9 +481,12 @@ def _not_reached(found: Estimate, points: Sequence[Point], top: int) -> str:
 def _sentence(found: Estimate, of: Point, top: int) -> str:
     verb = "reaches" if found.knee == 1 else "reach"
     tasks = f"{plural(found.knee or 0, 'task')} [{found.knee_low}, {found.knee_high}]"
-    beyond = "lose throughput" if found.declines else "only add latency"
-    if found.slower and not found.declines:
-        beyond += f", but {_listed(found.slower)} lose throughput"
+    if found.declines:
+        beyond = "lose throughput"
+    elif found.shares[top][0] < WITHIN:
+        beyond = "may lose throughput" + (f", and {_listed(found.slower)} do" if found.slower else "")
+    else:
+        beyond = "only add latency" + (f", but {_listed(found.slower)} lose throughput" if found.slower else "")
     return f"{tasks} {verb} 95 % of the {speed(found.plateau, of)} plateau; more, measured up to {top}, {beyond}"
 
 
