@@ -253,8 +253,8 @@ def test_a_dry_run_tells_time_and_space_and_writes_nothing(tmp_path: Path, capsy
     assert main(["company", str(tmp_path), "--dry-run"]) == 0
     said = capsys.readouterr().out
     assert "42 settings" in said and "beside checkpoint@50%" in said
-    assert "company   at most 512 MiB more" in said
-    assert said.endswith("at most 300 s of measuring; names are worked on until that time is over\n")
+    assert "company   at most 512 MiB more" in said and "; 3 trials of " in said
+    assert said.endswith("no trial starts after 300 s of measuring; names are worked on until that time is over\n")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -67,6 +67,7 @@ def test_python_gets_the_answers_of_json_and_nothing_is_printed(capfd: pytest.Ca
     assert (plan.host, plan.cap, plan.why) == (os.uname().nodename, 2, tuple(line["decision"]["why"]))
     told = printed("where", "--json")
     assert plain(place)["load_line"] == told["load_line"] == {"tasks": 6, "plateau": 2 * 10**9}
+    assert place.load_line is not None and place.load_line.plateau_bytes_per_s == 2 * 10**9
     assert plain(place).keys() == told.keys() and place.file_servers[0].name == "rcss1"
     assert plain(loads).keys() == printed("load", "--json").keys() and loads.servers[0].line == 6
     assert (receipt.job, receipt.new, again.job, again.new) == ("1", True, "1", False)

@@ -96,6 +96,21 @@ def test_a_dry_run_counts_what_the_file_asks_for(shell: Shell, case: str) -> Non
 
 
 OF_A_MODEL = {
+    "a budget": (
+        '[workload]\nop = "write"\ntasks = 1\nblock_size = "100GiB"\n[budget]\ntime = "5s"\n',
+        "time      in virtual time no trial starts after 5 s of measuring; ",
+    ),
+    "company": (
+        (
+            '[workload]\nop = "read"\ntasks = 4\ntime_limit = "1s"\nwrap = true\n'
+            'beside = ["alone", "metadata-storm@50%"]\n'
+            "[repeat]\ncount = 2\n"
+        ),
+        (
+            "directories of its own; 3 trials of 1s alone before it is company\n"
+            "time      in virtual time at most 7 s of measuring\n"
+        ),
+    ),
     "pause": (
         'pause = "1h"\n[workload]\ntasks = 1\n',
         "time      at least 10h of pauses; in virtual time at most 960 MiB to move",

@@ -6,8 +6,9 @@ mod kernel_account;
 mod program;
 
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tonnage_records::{CopyResult, PhaseResult};
 use tonnage_storage::{CacheState, Storage, StorageError};
@@ -29,6 +30,11 @@ struct Runs {
     groups: Groups,
     done: Mutex<Vec<CopyResult>>,
 }
+
+/// Signals by which a terminal or a scheduler stops all processes of a job.
+const STOPS: [i32; 3] = [libc::SIGHUP, libc::SIGINT, libc::SIGTERM];
+/// How long after a copy this process may be told to stop, where one signal was for both.
+const STOP_REACHES_US: Duration = Duration::from_secs(2);
 
 /// One task: takes the next copy, runs it to its end, takes another.
 struct Runner(Arc<Runs>);
@@ -92,6 +98,20 @@ impl Worker for Runner {
     }
 }
 
+/// Whether a copy that failed was stopped with the phase. A signal that stops a job reaches its processes in any order:
+/// where a copy ended by such a signal, or with the exit code that a shell makes of one, the phase may be stopped a moment later.
+fn is_stopped(result: &CopyResult, interrupted: &AtomicBool) -> bool {
+    let signal = result.signal.or_else(|| result.exit_code.map(|code| code - 128));
+    let end = Instant::now() + STOP_REACHES_US;
+    while !interrupted.load(Ordering::Relaxed) {
+        if !signal.is_some_and(|signal| STOPS.contains(&signal)) || Instant::now() >= end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    true
+}
+
 impl Runs {
     fn done(&self) -> MutexGuard<'_, Vec<CopyResult>> {
         self.done.lock().unwrap_or_else(PoisonError::into_inner)
@@ -111,7 +131,7 @@ impl Runs {
         if result.exit_code == Some(0) {
             let bytes = result.read_call_bytes.unwrap_or(0) + result.write_call_bytes.unwrap_or(0);
             context.tally.record(&context.counters, late_ns + result.end_ns - result.start_ns, bytes);
-        } else if !context.shared.interrupted.load(Ordering::Relaxed) {
+        } else if !is_stopped(&result, &context.shared.interrupted) {
             context.fail(0, u64::from(copy), errno, self.complaint(&result));
         }
         self.done().push(result);

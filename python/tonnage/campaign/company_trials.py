@@ -19,7 +19,7 @@ _MORE_TASKS = 4
 """Of company, for each task that it has alone."""
 _LATEST = 5
 """Trials of a company alone whose median its share is of."""
-_FEWEST = 3
+FEWEST_ALONE = 3
 """Trials of a company alone before it is company. Later ones of a campaign that measures it alone count as well."""
 
 
@@ -87,7 +87,7 @@ class WithCompany:
         setting = company_setting(trial.setting.beside, self._length_ns, trial.setting)
         tried = [line for line in lines if line["purpose"] == COMPANY_ALONE and _is_of(line, setting)]
         done = len(rates_alone(lines, setting))
-        if done >= _FEWEST or any(line["status"] == "failed" for line in tried):
+        if done >= FEWEST_ALONE or any(line["status"] == "failed" for line in tried):
             return trial
         self._waiting = trial
         return Trial(setting, done, done, COMPANY_ALONE)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tonnage import _native
-from tonnage.campaign.company_trials import company_bytes
+from tonnage.campaign.company_trials import FEWEST_ALONE, company_bytes
 from tonnage.campaign.execute import executor_of
 from tonnage.campaign.free_space import check_space, free_bytes, search_space
 from tonnage.campaign.kinds import Setting
@@ -72,7 +72,7 @@ def make_plan(campaign: Campaign) -> Plan:
         write_bytes_most=None if endless else sum(setting.write_bytes for setting in found) * repetitions,
         read_bytes_most=None if endless else sum(setting.read_bytes for setting in found) * repetitions,
         name_operations=sum(setting.name_operations for setting in found) * repetitions,
-        time_ns_most=campaign.budget.time_ns or _time_most(found, repetitions),
+        time_ns_most=campaign.budget.time_ns or _time_most(campaign, found, repetitions),
         company_bytes=company,
     )
 
@@ -101,10 +101,13 @@ def _least_waits_ns(campaign: Campaign, plan: Plan) -> int:
     return max(each) if trials == 1 else sum(each) * trials // len(each)
 
 
-def _time_most(settings: list[Setting], repetitions: int) -> int | None:
-    """Time for measuring at most; None where a trial ends only when its work is done."""
+def _time_most(campaign: Campaign, settings: list[Setting], repetitions: int) -> int | None:
+    """Time for measuring at most, company alone included; None where a trial ends only when its work is done."""
     limits = [setting.time_ns_most for setting in settings]
-    return None if None in limits else sum(limit or 0 for limit in limits) * repetitions
+    if None in limits:
+        return None
+    alone_ns = len(campaign.companies) * FEWEST_ALONE * campaign.company_length_ns
+    return sum(limit or 0 for limit in limits) * repetitions + alone_ns
 
 
 def target_of(campaign: Campaign) -> Target:
@@ -249,7 +252,8 @@ def describe(campaign: Campaign, plan: Plan) -> list[str]:
     free = f" of {size_text(plan.free_bytes)} free" if plan.free_bytes is not None else ""
     lines.append(f"space     at most {size_text(plan.space_bytes)}{free}")
     if campaign.companies:
-        lines.append(f"company   at most {size_text(plan.company_bytes)} more, in directories of its own")
+        alone = f"{FEWEST_ALONE} trials of {format_time(campaign.company_length_ns)} alone before it is company"
+        lines.append(f"company   at most {size_text(plan.company_bytes)} more, in directories of its own; {alone}")
     lines.append(f"time      {_time_text(campaign, plan)}")
     return lines
 
@@ -293,22 +297,25 @@ def _names_text(plan: Plan) -> str:
 def _time_text(campaign: Campaign, plan: Plan) -> str:
     if plan.target.scheme != "sim":
         least_ns = 0 if campaign.decides_as_it_goes else least_time_ns(campaign, plan)
-        return _parts_text(plan, least_ns, "pauses and times to wait")
+        return _parts_text(campaign, plan, least_ns, "pauses and times to wait")
     # A model's time passes at once, but for the pauses.
     pause_ns, trials = campaign.pause_ns or 0, _least_trials(campaign, plan)
     pauses = f"a pause of {format_time(pause_ns)} before each trial; " if pause_ns and trials == 1 else ""
     if trials > 1 and (whole_ns := pause_ns * trials // 10**9 * 10**9):
         pauses = f"at least {format_time(whole_ns)} of pauses; "
     waits_ns = 0 if campaign.decides_as_it_goes else _least_waits_ns(campaign, plan)
-    return f"{pauses}in virtual time {_parts_text(plan, waits_ns, 'times to wait')}"
+    return f"{pauses}in virtual time {_parts_text(campaign, plan, waits_ns, 'times to wait')}"
 
 
-def _parts_text(plan: Plan, least_ns: int, of: str) -> str:
+def _parts_text(campaign: Campaign, plan: Plan, least_ns: int, of: str) -> str:
     moved = (plan.write_bytes_most or 0) + (plan.read_bytes_most or 0)
     whole_ns = least_ns // 10**9 * 10**9
     parts = [f"at least {format_time(whole_ns)} of {of}"] if whole_ns else []
     if plan.time_ns_most is not None:
-        parts.append(f"at most {plan.time_ns_most / 1e9:.0f} s of measuring")
+        seconds = f"{plan.time_ns_most / 1e9:.0f} s of measuring"
+        # Such a budget ends no trial that has begun; that of a search leaves room for its last one.
+        is_start = campaign.budget.time_ns is not None and not campaign.decides_as_it_goes
+        parts.append(f"no trial starts after {seconds}" if is_start else f"at most {seconds}")
     if moved:
         parts.append(f"at most {size_text(moved)} to move, at 1 GB/s {moved / 1e9:.0f} s")
     if plan.name_operations:

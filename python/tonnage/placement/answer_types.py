@@ -88,6 +88,11 @@ class StatedLine:
     plateau: int | None
     """Bytes per second."""
 
+    @property
+    def plateau_bytes_per_s(self) -> int | None:
+        """Returns the plateau by the name that it has in a measured line."""
+        return self.plateau
+
 
 @dataclass(frozen=True, kw_only=True)
 class WhereAnswer(LocatedAnswer):

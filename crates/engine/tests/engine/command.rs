@@ -262,6 +262,28 @@ fn a_copy_that_a_signal_ended_is_told_apart() {
 }
 
 #[test]
+fn a_copy_that_was_stopped_a_moment_before_its_phase_has_not_failed() {
+    for end in ["kill -TERM $$", "exit 143"] {
+        let place = Fixture::new();
+        let phase = start(place.spec(&["sh", "-c", &format!("touch ended; {end}")], 1, 1));
+        while !Path::new(&place.path("work/ended")).exists() {
+            std::thread::yield_now();
+        }
+        // Longer than the copy takes to its end.
+        std::thread::sleep(Duration::from_millis(100));
+        phase.stop();
+        assert!(phase.wait(Duration::from_secs(30)));
+        let result = phase.take_result().expect("a result").expect("it ran");
+        assert_eq!((result.stop_reason, result.first_error), (StopReason::Interrupted, None));
+    }
+    let place = Fixture::new();
+    assert_eq!(
+        message(&place.run(&["sh", "-c", "kill -TERM $$"], 1, 1)),
+        "copy 0 was ended by signal 15 (SIGTERM) and said nothing"
+    );
+}
+
+#[test]
 fn a_command_that_is_not_there_is_one_clear_error() {
     let place = Fixture::new();
     let result = place.run(&["no-such-program-here"], 3, 1);
