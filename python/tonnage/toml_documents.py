@@ -121,7 +121,9 @@ class Document:
         elif first["type"] in _BOUNDS:
             key, beyond, least = _BOUNDS[first["type"]]
             bound = first["ctx"][key]
-            what = f"{first['input']} is {beyond} {bound}; hint: give {least} {bound}"
+            # nan equals nothing, and is beyond every bound.
+            given = f"{first['input']} is {beyond} {bound}" if first["input"] == first["input"] else "nan is no number"
+            what = f"{given}; hint: give {least} {bound}"
         else:
             what = f"{_lower_first(first['msg'])}; hint: see {self.page}"
         line = line_of(text, place.path, place.number)

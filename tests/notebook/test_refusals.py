@@ -17,6 +17,10 @@ import tonnage
             lambda: tonnage.probe("sim:", op="foo"),
             "op: input should be 'write' or 'read'; hint: see help(tonnage.probe)",
         ),
+        (
+            lambda: tonnage.probe("sim:", kv_cache="llama3.1-8b", scale=float("nan")),
+            "scale: nan is no number; hint: give at most 1000000.0",
+        ),
         (lambda: tonnage.submit(), "there is no command to submit; hint: give the program and its words"),
         (lambda: tonnage.run({}), 'target is missing; hint: add "target": …'),
         (
