@@ -64,7 +64,7 @@ def _checked(parse: Callable[[Any], Any], given: Any) -> Any:
 def _length(value: Any) -> Any:
     value = _checked(units.parse_size, value) if isinstance(value, str) else value
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
-        raise ValueError(f"{value} is not a size; hint: write it like 4k, 1MiB or 2GB, or as a whole number of bytes")
+        raise ValueError(f"{value!r} is not a size; hint: write it like 4k, 1MiB or 2GB, or as a whole number of bytes")
     return int(value)
 
 

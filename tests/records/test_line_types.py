@@ -21,7 +21,7 @@ RESULTS = {
     "LatencySummary": phase_results.LatencySummary, "ErrorAt": phase_results.ErrorAt,
     "DamageAt": phase_results.DamageAt, "VerifyResult": phase_results.VerifyResult,
     "CacheFacts": phase_results.CacheFacts, "Note": phase_results.Note, "Event": phase_results.Event,
-    "Part": phase_results.OperationResult, "FollowResult": phase_results.TailResult,
+    "OperationResult": phase_results.OperationResult, "FollowResult": phase_results.TailResult,
     "CopyResult": phase_results.CopyResult,
     "CheckpointResult": phase_results.CheckpointResult, "HeldResult": phase_results.GroupPlacement,
     "PlacementResult": phase_results.PlacementResult, "TaskResult": phase_results.TaskResult,
@@ -29,7 +29,7 @@ RESULTS = {
     "KvCacheResult": phase_results.KvCacheResult,
 }  # fmt: skip
 SPECS = {
-    "TaskRange": phase_specs.TaskRange, "Limit": phase_specs.Limit, "Pace": phase_specs.RateLimits,
+    "TaskRange": phase_specs.TaskRange, "Limit": phase_specs.Limit, "RateLimits": phase_specs.RateLimits,
     "Geometry": phase_specs.Geometry, "Tree": phase_specs.Tree, "PhaseSpec": phase_specs.PhaseSpec,
     "Cut": phase_specs.Cut, "PoolSpec": phase_specs.PoolSpec, "FileView": phase_specs.FileView,
     "MpiioSpec": phase_specs.MpiioSpec, "ExportSpec": phase_specs.ExportSpec, "BucketSpec": phase_specs.BucketSpec,
