@@ -319,8 +319,8 @@ def _checked(*, report: object, keep: object, observer: object) -> Observer:
     """The observer, or one that ignores all; RequestError where one of them is not what it must be."""
     from tonnage.campaign.observer import Observer
 
-    for name, value in (("report", report), ("keep", keep)):
-        truth(name, value)
+    truth("report", report)
+    truth("keep", keep)
     if observer is not None and not isinstance(observer, Observer):
         raise RequestError(
             f"observer: {observer!r} is no Observer; hint: give an instance of a class made from "

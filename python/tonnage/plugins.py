@@ -51,7 +51,10 @@ OWN = {
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from _typeshed import DataclassInstance
+
 T = TypeVar("T")
+D = TypeVar("D", bound="DataclassInstance")
 
 
 class PlugInError(RequestError):
@@ -105,13 +108,11 @@ def call(
         ) from error
 
 
-def with_fields(kind: type[T], value: object) -> T:
-    """Returns an object that a plug-in made as one of ``kind``, a dataclass. TypeError where a field has another type
-    than ``kind`` states; pydantic's message tells which one."""
+def with_fields(kind: type[D], value: object) -> D:
+    """Returns the object that a plug-in made as one of ``kind``. TypeError where a field has another type than ``kind``
+    states; pydantic's message tells which one."""
     from pydantic import TypeAdapter, ValidationError
 
-    if not isinstance(value, kind) or not is_dataclass(kind):
-        raise TypeError(f"it returned {value!r}, which is no {kind.__name__}")
     try:
         return TypeAdapter(kind).validate_python({part.name: getattr(value, part.name) for part in fields(kind)})
     except ValidationError as error:
